@@ -1,0 +1,39 @@
+package dialect
+
+// Request is what the house needs to know of a request, in any dialect. It is
+// immutable after Parse; byte slices alias Body.
+type Request struct {
+	// Body is the request exactly as the client sent it.
+	Body   []byte
+	Model  string
+	Stream bool
+	// N is the number of choices asked for, at least 1.
+	N int
+	// Logprobs: per-token data was asked for, which no continuation can splice.
+	Logprobs bool
+	// Tools: client-side tools are declared. HostedTools names the declared
+	// tools that run at the provider (MCP, web search …).
+	Tools       bool
+	HostedTools []string
+	// ForcedTool: tool_choice demands a call.
+	ForcedTool bool
+	// Structured: the answer must be one JSON document (schema or JSON mode).
+	Structured bool
+	// Schema is the JSON Schema of the answer, raw, or nil.
+	Schema []byte
+	// IncludeUsage: the caller asked for a usage record (always true in dialects
+	// that send one anyway).
+	IncludeUsage bool
+	// MaxTokens is the caller's output limit; 0: none.
+	MaxTokens int64
+	// Stops are the caller's stop sequences, decoded.
+	Stops []string
+	// Thinking: extended thinking was asked for.
+	Thinking bool
+	// Prefill is the caller's own trailing assistant text, decoded; a
+	// continuation extends it.
+	Prefill []byte
+	// Unsplicable names a feature that no continuation can carry (audio
+	// output …); empty if there is none.
+	Unsplicable string
+}

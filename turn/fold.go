@@ -1,0 +1,117 @@
+package turn
+
+import (
+	"errors"
+
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+)
+
+// Fold errors. Each names one way a provider can break its own protocol; the
+// token is what metrics count.
+var (
+	ErrBlockOrder  = errors.New("block_out_of_order")
+	ErrNoBlock     = errors.New("delta_without_block")
+	ErrClosedBlock = errors.New("delta_after_close")
+	ErrNotSignable = errors.New("signature_outside_reasoning")
+)
+
+// Fold adds d to the snapshot. An error names a protocol violation and leaves
+// the snapshot unchanged. Fold allocates only for growth of what it keeps.
+func (s *Snapshot) Fold(d Delta) error {
+	switch d.Kind {
+	case Head:
+		if s.Head == nil {
+			s.Head = append(make([]byte, 0, len(d.Raw)), d.Raw...)
+		}
+	case Open:
+		if d.Block != len(s.Blocks) {
+			return ErrBlockOrder
+		}
+		s.open(d)
+	case Text, Sign, Extra, Close:
+		if d.Block < 0 || d.Block >= len(s.Blocks) {
+			return ErrNoBlock
+		}
+		return s.Blocks[d.Block].fold(d)
+	case Count:
+		raw := append(s.Usage.Raw[:0], d.Usage.Raw...)
+		s.Usage = d.Usage
+		s.Usage.Raw = raw
+	case Finish:
+		s.finish(d)
+	case Terminal:
+		s.Terminated = true
+	case Opaque:
+		s.Opaques++
+	case Skip, Pulse, Fault:
+	}
+	return nil
+}
+
+func (s *Snapshot) open(d Delta) {
+	s.seen(d.Choice)
+	b := Block{Kind: d.Of, Choice: d.Choice, Index: d.Index}
+	b.ID = string(jsonwalk.Unescape(nil, d.ID))
+	b.Name = string(jsonwalk.Unescape(nil, d.Name))
+	if len(d.Raw) > 0 {
+		b.Raw = append([]byte(nil), d.Raw...)
+	}
+	s.Blocks = append(s.Blocks, b)
+	if len(d.Text) > 0 {
+		s.Blocks[len(s.Blocks)-1].add(d.Text)
+	}
+}
+
+func (b *Block) fold(d Delta) error {
+	switch d.Kind {
+	case Text:
+		if b.Closed {
+			return ErrClosedBlock
+		}
+		b.add(d.Text)
+	case Sign:
+		if b.Kind != Reasoning {
+			return ErrNotSignable
+		}
+		b.Signature = append(b.Signature, d.Text...)
+	case Extra:
+		b.Extras++
+	case Close:
+		b.Closed = true
+	}
+	return nil
+}
+
+func (b *Block) add(text []byte) {
+	b.Text = append(b.Text, text...)
+	if b.Kind == Call {
+		b.args.PushBody(text)
+	}
+}
+
+// seen makes sure that choice has its place among the ends. The bound keeps a
+// hostile index from growing memory.
+func (s *Snapshot) seen(choice int) {
+	for len(s.Ends) <= choice && len(s.Ends) < MaxChoices {
+		s.Ends = append(s.Ends, End{})
+	}
+}
+
+// MaxChoices bounds choices[].index; OpenAI documents n ≤ 128.
+const MaxChoices = 1024
+
+func (s *Snapshot) finish(d Delta) {
+	s.seen(d.Choice)
+	if d.Choice >= len(s.Ends) {
+		return
+	}
+	s.Ends[d.Choice] = End{Why: d.Why, Reason: string(jsonwalk.Unescape(nil, d.Text))}
+	if d.Why == Broken {
+		return
+	}
+	for i := range s.Blocks {
+		if s.Blocks[i].Choice == d.Choice {
+			s.Blocks[i].Closed = true
+		}
+	}
+}

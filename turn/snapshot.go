@@ -1,0 +1,204 @@
+package turn
+
+import (
+	"bytes"
+
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+)
+
+// Block is one piece of a turn in its place.
+type Block struct {
+	Kind   BlockKind
+	Choice int
+	// Index is the block's index on the client's wire: content_block index,
+	// tool_calls index. It equals the provider's while nothing was spliced.
+	Index int
+	ID    string // decoded
+	Name  string // decoded
+	// Text is an escaped JSON string body: text, reasoning, refusal, or the
+	// arguments as they were streamed.
+	Text []byte
+	// Signature is an escaped body; private until Closed.
+	Signature []byte
+	// Raw is the opening JSON of the block, kept for blocks that live in it.
+	Raw []byte
+	// Extras counts parts that were not understood as text (citations …).
+	Extras int
+	// Closed: the provider closed the block (or the turn finished over it).
+	Closed bool
+
+	args jsonwalk.Prefix
+}
+
+// IsCall reports whether the block is a client-side tool call.
+func (b *Block) IsCall() bool { return b.Kind == Call || b.Kind == CustomCall }
+
+// Complete reports whether a tool call may run: it has a name and its arguments
+// parse as a JSON object, closed by the provider or not. Empty arguments and
+// `{}` count only once the provider closed the call, since some providers send
+// `{}` as a placeholder; free-form input counts only when closed (DESIGN §3).
+func (b *Block) Complete() bool {
+	switch {
+	case b.Name == "":
+		return false
+	case b.Kind == CustomCall:
+		return b.Closed
+	case b.Kind != Call:
+		return false
+	case b.blank():
+		return b.Closed
+	case b.args.State() != jsonwalk.Complete || b.args.Top() != jsonwalk.KindObject:
+		return false
+	}
+	return !b.args.Empty() || b.Closed
+}
+
+// blank reports whether a call has no arguments at all; closed, that means {}.
+func (b *Block) blank() bool { return len(b.Text) == 0 }
+
+// Arguments returns the decoded JSON arguments of a complete call.
+func (b *Block) Arguments() []byte {
+	if b.Kind == Call && b.blank() {
+		return []byte("{}")
+	}
+	return jsonwalk.Unescape(nil, b.Text)
+}
+
+// Plain returns the decoded text of the block.
+func (b *Block) Plain() []byte { return jsonwalk.Unescape(nil, b.Text) }
+
+// HasWords reports whether the block holds anything but whitespace.
+func (b *Block) HasWords() bool {
+	if len(b.Text) == 0 {
+		return false
+	}
+	if bytes.IndexByte(b.Text, '\\') < 0 {
+		return len(bytes.TrimSpace(b.Text)) > 0
+	}
+	return len(bytes.TrimSpace(b.Plain())) > 0
+}
+
+// End is the semantic end of one choice.
+type End struct {
+	Why    Why
+	Reason string // as the wire spells it
+}
+
+// Snapshot is the fold of a turn's deltas.
+type Snapshot struct {
+	// Head is the data of the first identifying event, owned.
+	Head   []byte
+	Blocks []Block
+	Usage  Usage
+	// Ends holds the semantic end per choice, indexed by choice.
+	Ends []End
+	// Terminated: the dialect's end marker was seen.
+	Terminated bool
+	// Opaques counts events of unknown meaning.
+	Opaques int
+}
+
+// Finished reports whether every choice that was seen has its semantic end.
+func (s *Snapshot) Finished() bool {
+	if len(s.Ends) == 0 {
+		return false
+	}
+	for i := range s.Ends {
+		if s.Ends[i].Why == Unfinished {
+			return false
+		}
+	}
+	return true
+}
+
+// End returns the semantic end of choice 0.
+func (s *Snapshot) End() End {
+	if len(s.Ends) == 0 {
+		return End{}
+	}
+	return s.Ends[0]
+}
+
+// Last returns the last block, or nil.
+func (s *Snapshot) Last() *Block {
+	if len(s.Blocks) == 0 {
+		return nil
+	}
+	return &s.Blocks[len(s.Blocks)-1]
+}
+
+// NextIndex is the first wire index that was never used: among tool calls only
+// (chat), or among all blocks (Messages).
+func (s *Snapshot) NextIndex(callsOnly bool) int {
+	n := 0
+	for i := range s.Blocks {
+		if b := &s.Blocks[i]; !callsOnly || b.IsCall() {
+			n = max(n, b.Index+1)
+		}
+	}
+	return n
+}
+
+// Calls counts the complete and the unfinished client-side tool calls.
+func (s *Snapshot) Calls() (complete, unfinished int) {
+	for i := range s.Blocks {
+		if b := &s.Blocks[i]; b.IsCall() {
+			if b.Complete() {
+				complete++
+			} else {
+				unfinished++
+			}
+		}
+	}
+	return complete, unfinished
+}
+
+// Prose returns the decoded answer text of the turn, all text blocks joined.
+func (s *Snapshot) Prose() []byte {
+	var out []byte
+	for i := range s.Blocks {
+		if s.Blocks[i].Kind == Prose {
+			out = jsonwalk.Unescape(out, s.Blocks[i].Text)
+		}
+	}
+	return out
+}
+
+// EstimateTokens guesses, biased low, how many output tokens were said: one per
+// four bytes of decoded text, arguments and reasoning. It stands in for a usage
+// record that an interruption swallowed (WIRE 2.2).
+func (s *Snapshot) EstimateTokens() int64 {
+	n := 0
+	for i := range s.Blocks {
+		n += jsonwalk.DecodedLen(s.Blocks[i].Text)
+	}
+	return int64(n / 4)
+}
+
+// Truncate forgets every block from ordinal n on, the ends and the terminal: what
+// an interruption leaves of a turn whose client saw n blocks.
+func (s *Snapshot) Truncate(n int) {
+	clear(s.Blocks[n:])
+	s.Blocks = s.Blocks[:n]
+	s.Ends = s.Ends[:0]
+	s.Terminated = false
+	if b := s.Last(); b != nil && b.Kind == Reasoning && !b.Closed {
+		b.Signature = nil
+	}
+}
+
+// Clone returns a deep copy.
+func (s *Snapshot) Clone() *Snapshot {
+	c := *s
+	c.Head = bytes.Clone(s.Head)
+	c.Usage.Raw = bytes.Clone(s.Usage.Raw)
+	c.Ends = append([]End(nil), s.Ends...)
+	c.Blocks = make([]Block, len(s.Blocks))
+	for i := range s.Blocks {
+		b := s.Blocks[i]
+		b.Text, b.Signature, b.Raw = bytes.Clone(b.Text), bytes.Clone(b.Signature), bytes.Clone(b.Raw)
+		b.args = b.args.Clone()
+		c.Blocks[i] = b
+	}
+	return &c
+}
