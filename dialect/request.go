@@ -12,7 +12,8 @@ type Request struct {
 	// Logprobs: per-token data was asked for, which no continuation can splice.
 	Logprobs bool
 	// Tools: client-side tools are declared. HostedTools names the declared
-	// tools that run at the provider (MCP, web search …).
+	// tools that run at the provider and may have effects (MCP, code
+	// execution …); searching and fetching have none.
 	Tools       bool
 	HostedTools []string
 	// ForcedTool: tool_choice demands a call.

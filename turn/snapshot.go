@@ -26,12 +26,19 @@ type Block struct {
 	Extras int
 	// Closed: the provider closed the block (or the turn finished over it).
 	Closed bool
+	// Withdrawn: the block is on the client's wire, and its index is used up,
+	// but it is no longer part of the turn: reasoning that a restart made
+	// worthless, or what mode "events" announced as retracted.
+	Withdrawn bool
 
 	args jsonwalk.Prefix
 }
 
 // IsCall reports whether the block is a client-side tool call.
 func (b *Block) IsCall() bool { return b.Kind == Call || b.Kind == CustomCall }
+
+// Live reports whether the block is part of the turn.
+func (b *Block) Live() bool { return !b.Withdrawn }
 
 // Complete reports whether a tool call may run: it has a name and its arguments
 // parse as a JSON object, closed by the provider or not. Empty arguments and
@@ -142,7 +149,7 @@ func (s *Snapshot) NextIndex(callsOnly bool) int {
 // Calls counts the complete and the unfinished client-side tool calls.
 func (s *Snapshot) Calls() (complete, unfinished int) {
 	for i := range s.Blocks {
-		if b := &s.Blocks[i]; b.IsCall() {
+		if b := &s.Blocks[i]; b.IsCall() && b.Live() {
 			if b.Complete() {
 				complete++
 			} else {
@@ -157,8 +164,8 @@ func (s *Snapshot) Calls() (complete, unfinished int) {
 func (s *Snapshot) Prose() []byte {
 	var out []byte
 	for i := range s.Blocks {
-		if s.Blocks[i].Kind == Prose {
-			out = jsonwalk.Unescape(out, s.Blocks[i].Text)
+		if b := &s.Blocks[i]; b.Kind == Prose && b.Live() {
+			out = jsonwalk.Unescape(out, b.Text)
 		}
 	}
 	return out

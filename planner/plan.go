@@ -1,0 +1,108 @@
+package planner
+
+import (
+	"time"
+
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// Kind is one of the plans of DESIGN §3.
+type Kind uint8
+
+const (
+	// Refuse ends the turn with the dialect's error and the first cause.
+	Refuse Kind = iota
+	// Finish renders the missing terminator locally.
+	Finish
+	// Resume re-attaches to a generation that the provider still holds.
+	Resume
+	// SynthesizeToolUse (R2) ends the turn as tool use with every complete call.
+	SynthesizeToolUse
+	// TruncateBeforeTool (R3) drops unfinished calls and continues from the text.
+	TruncateBeforeTool
+	// ContinueText (R1) continues from the text.
+	ContinueText
+	// WholeRestart (R4) sends the identical request again.
+	WholeRestart
+)
+
+var kindNames = [...]string{"refuse", "finish", "resume", "r2_synthesize_tool_use", "r3_truncate_before_tool", "r1_continue_text", "r4_whole_restart"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "plan?"
+}
+
+// Upstream reports whether the plan needs another request to a provider.
+func (k Kind) Upstream() bool {
+	switch k {
+	case Resume, TruncateBeforeTool, ContinueText, WholeRestart:
+		return true
+	}
+	return false
+}
+
+// Plan is what to do, and why.
+type Plan struct {
+	Kind Kind
+	// Reason is a short token, never empty.
+	Reason string
+	// Wait is how long to wait before the next request.
+	Wait time.Duration
+	// Manner says how to continue (R1, R3, Resume).
+	Manner turn.Manner
+	// End is the meaning of the finish to render (Finish): Unfinished means
+	// "the one the provider gave".
+	End turn.Why
+	// Withdraw: what the client saw must be announced as retracted first (mode
+	// "events").
+	Withdraw bool
+}
+
+// Facts is everything that a decision may depend on.
+type Facts struct {
+	Cause interrupt.Cause
+
+	// What the provider said.
+
+	Finished   bool   // the semantic end of every choice was seen
+	Words      bool   // answer text other than whitespace
+	Complete   int    // complete client-side calls
+	Unfinished int    // calls that were cut
+	HostedOpen string // name of a provider-side tool cut in flight
+	HostedSeen bool   // any provider-side tool item, finished or not
+	Carried    bool   // finished items the dialect can carry in a continuation (hosted results)
+	Blocked    string // name of a block that nothing can carry or rebuild
+
+	// What the client has.
+
+	Visible   bool // any content beyond replayable head events
+	Arguments bool // part of an unfinished call (mode events)
+	Thinking  bool // the client saw reasoning of this turn
+	Events    bool // the caller understands retractions
+
+	// What was asked.
+
+	Choices     int
+	Logprobs    bool
+	HostedTools bool   // provider-side tools are declared
+	Unsplicable string // a feature no continuation can carry
+
+	// What is possible.
+
+	Manner      turn.Manner // best manner left on the target
+	MannerOnce  bool        // the last attempt died of its manner: ask in the next one at no cost
+	TokensLeft  int64       // of the caller's output limit; negative: no limit
+	BreakerOpen bool        // and no other target is free
+
+	// What is left.
+
+	Recoveries int           // recoveries left
+	Retries    int           // recoveries already made in this request
+	WaitLeft   time.Duration // of the waiting budget
+	Jitter     float64       // [0,1)
+	MidStream  bool          // the response head is out
+}

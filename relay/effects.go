@@ -1,0 +1,133 @@
+package relay
+
+import (
+	"time"
+
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/planner"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// Effects is what must be done after a step, in the order of the fields. Slices
+// are valid until the next Step.
+type Effects struct {
+	// Persist is to be appended to the turn's checkpoint.
+	Persist Persist
+	// Head is the response head; at most once in a stream, BEFORE Client.
+	Head *Head
+	// Client is whole events (or a raw body) for the client. When
+	// Persist.Durable is set, it may leave only AFTER the checkpoint was
+	// acknowledged or given up.
+	Client []byte
+	// Cancel: the current attempt must be closed, AFTER Client, BEFORE Open.
+	Cancel bool
+	// Open is the next attempt to start.
+	Open *Attempt
+	// End: how the client's response ends, AFTER everything else.
+	End End
+	// Notes are for observers; they decide nothing.
+	Notes []Note
+}
+
+// Persist is one append to the checkpoint log.
+type Persist struct {
+	Offset int64
+	Log    []byte
+	// Durable: what is in Client would make the client act.
+	Durable bool
+	// Done: the turn ended as the client knows; the record may expire.
+	Done bool
+}
+
+// Head is a response head.
+type Head struct {
+	Status int
+	// Upstream holds the provider's header fields to relay; nil when there
+	// was no answer.
+	Upstream Header
+	// Stream: the body is an event stream of unknown length. Otherwise the
+	// body follows in Client, whole, unless Raw.
+	Stream bool
+	// Raw: the provider's body is relayed as it comes.
+	Raw bool
+	// ContentType overrides the provider's when set.
+	ContentType string
+	// Final: Unbroken spent its own tries; tell the SDK not to multiply them.
+	Final bool
+}
+
+// Attempt is one request to a provider.
+type Attempt struct {
+	N    int
+	Body []byte
+	// Target indexes Config.Targets.
+	Target int
+	// Derived: the body is not the client's own; a fresh Idempotency-Key is
+	// needed.
+	Derived bool
+}
+
+// End says how the client's response ends.
+type End uint8
+
+const (
+	// Open: it goes on.
+	Open End = iota
+	// Clean: the body is complete.
+	Clean
+	// Abort: break the connection, so that nobody mistakes the end for a
+	// good one.
+	Abort
+)
+
+// NoteKind names a [Note].
+type NoteKind uint8
+
+const (
+	// NoteAttempt: an attempt was opened.
+	NoteAttempt NoteKind = iota + 1
+	// NoteInterrupted: Cause and Plan of an interruption.
+	NoteInterrupted
+	// NoteSeam: a continuation was joined (or not).
+	NoteSeam
+	// NoteHealed: new content reached the client after an interruption; Gap
+	// is how long the client saw nothing.
+	NoteHealed
+	// NoteDemoted: the target rejected Manner.
+	NoteDemoted
+	// NoteUnprotected: the stream is relayed as it is; Reason says why.
+	NoteUnprotected
+	// NoteEnd: the stream ended; Reason is the outcome.
+	NoteEnd
+)
+
+// Note is one fact for metrics, traces and logs.
+type Note struct {
+	Kind    NoteKind
+	At      time.Time
+	Attempt int
+	Cause   interrupt.Cause
+	Plan    planner.Plan
+	Manner  turn.Manner
+	Reason  string // seam kind, outcome token, …
+	Held    int    // NoteSeam: bytes held while undecided
+	Skipped int    // NoteSeam: bytes that repeated what was shown
+	Gap     time.Duration
+	// NoteEnd only.
+	End       End
+	Summary   Summary
+	Estimated bool // usage was estimated
+}
+
+// Summary is a stream in numbers.
+type Summary struct {
+	Attempts, Recoveries int
+	Events               int64
+	BytesIn, BytesOut    int64
+	Heartbeats           int
+	// Repaid counts prompt tokens sent again, by the providers' own usage
+	// records where they came, else unknown (0).
+	Repaid int64
+	Usage  turn.Usage
+	Status int
+}
