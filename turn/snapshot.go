@@ -204,7 +204,10 @@ func (s *Snapshot) Clone() *Snapshot {
 	for i := range s.Blocks {
 		b := s.Blocks[i]
 		b.Text, b.Signature, b.Raw = bytes.Clone(b.Text), bytes.Clone(b.Signature), bytes.Clone(b.Raw)
-		b.args = b.args.Clone()
+		b.args = jsonwalk.Prefix{} // its copy would share what is deeply nested
+		if b.Kind == Call {
+			b.args.PushBody(b.Text)
+		}
 		c.Blocks[i] = b
 	}
 	return &c
