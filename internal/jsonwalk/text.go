@@ -77,8 +77,8 @@ func CutBody(body []byte, plain int) []byte {
 
 // KeyIs reports whether the escaped body of a key decodes to name.
 func KeyIs(body []byte, name string) bool {
-	if bytes.IndexByte(body, '\\') < 0 {
-		return string(body) == name
+	if string(body) == name && bytes.IndexByte(body, '\\') < 0 {
+		return true
 	}
 	for len(body) > 0 {
 		r, size := decode(body)
