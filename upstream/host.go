@@ -1,0 +1,228 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"net/url"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// hostKey is what connections of one pool have in common.
+type hostKey struct {
+	scheme, address, serverName, proxy string
+	http1                              bool
+	tls                                *TLSOptions
+}
+
+// host is the pool of one target.
+type host struct {
+	// immutable
+	client    *Client
+	key       hostKey
+	proxy     *url.URL    // nil: direct
+	forward   bool        // requests are sent to the proxy in absolute form; otherwise it is asked for a tunnel
+	tlsConfig *tls.Config // nil in clear
+
+	mu      sync.Mutex
+	closed  bool
+	idle    []*conn // unused HTTP/1.1 connections; the last one was used last
+	h2      []*http2.ClientConn
+	proto   proto
+	dialing chan struct{} // non-nil while a dial runs whose result others may share; closed at its end
+}
+
+// proto is what the provider speaks, learned from the first connection.
+type proto uint8
+
+const (
+	protoUnknown proto = iota
+	protoH1
+	protoH2
+)
+
+func (c *Client) host(t *Target) (*host, *Error) {
+	proxy, err := c.cfg.Proxy(proxyURL(t.URL))
+	if err != nil {
+		return nil, &Error{Op: OpRequest, Safety: NotSent, Kind: Proxy, Err: errProxyConfig} // err may quote its password
+	}
+	key := hostKey{scheme: t.URL.Scheme, address: t.address(), http1: t.HTTP1, tls: t.TLS}
+	if proxy != nil {
+		key.proxy = proxy.String()
+	}
+	if t.URL.Scheme == "https" {
+		key.serverName = t.serverName()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, &Error{Op: OpRequest, Safety: NotSent, Kind: Canceled, Err: errClientClosed}
+	}
+	h := c.hosts[key]
+	if h == nil {
+		h = &host{client: c, key: key, proxy: proxy}
+		h.forward = proxy != nil && key.scheme == "http" && (proxy.Scheme == "http" || proxy.Scheme == "https")
+		switch key.scheme {
+		case "https":
+			h.tlsConfig = tlsConfig(key)
+			if key.http1 {
+				h.proto = protoH1
+			}
+		case "h2c":
+			h.proto = protoH2
+		default:
+			h.proto = protoH1
+		}
+		c.hosts[key] = h
+	}
+	return h, nil
+}
+
+// link returns a connection to send one request on: a pooled one that looks alive unless fresh is asked for, or a new one.
+func (h *host) link(ctx context.Context, fresh bool) (link, *Error) {
+	alone := false // a shared dial failed for somebody else: do not queue behind the next one
+	for {
+		h.mu.Lock()
+		if !fresh {
+			if l := h.pooledLocked(); l != nil {
+				h.mu.Unlock()
+				return l, nil
+			}
+		}
+		wait := h.dialing
+		share := h.proto != protoH1 && !alone
+		if share && wait == nil {
+			h.dialing = make(chan struct{})
+		}
+		h.mu.Unlock()
+
+		if share && wait != nil {
+			select {
+			case <-wait:
+				alone, fresh = true, false
+				continue
+			case <-ctx.Done():
+				return nil, ended(ctx, OpDial, NotSent)
+			}
+		}
+		l, e := h.connect(ctx)
+		if share {
+			h.mu.Lock()
+			close(h.dialing)
+			h.dialing = nil
+			h.mu.Unlock()
+		}
+		return l, e
+	}
+}
+
+// pooledLocked prefers HTTP/2, where one connection serves all, then the warmest HTTP/1.1 connection.
+func (h *host) pooledLocked() link {
+	for _, cc := range h.h2 {
+		if cc.ReserveNewRequest() {
+			return &h2link{host: h, cc: cc, reused: true}
+		}
+	}
+	now := time.Now()
+	for len(h.idle) > 0 {
+		c := h.idle[len(h.idle)-1]
+		h.idle[len(h.idle)-1] = nil
+		h.idle = h.idle[:len(h.idle)-1]
+		if now.Before(c.expires) && c.quiet() {
+			c.reused = true
+			return c
+		}
+		c.abort()
+	}
+	return nil
+}
+
+func (h *host) putIdle(c *conn, keep time.Duration) {
+	c.expires = time.Now().Add(keep)
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		c.abort()
+		return
+	}
+	var oldest *conn
+	if len(h.idle) >= h.client.cfg.MaxIdlePerHost {
+		oldest = h.idle[0]
+		h.idle = append(h.idle[:0], h.idle[1:]...)
+	}
+	h.idle = append(h.idle, c)
+	h.mu.Unlock()
+	if oldest != nil {
+		oldest.abort()
+	}
+	h.client.armReaper(keep)
+}
+
+// close ends the pool: what idles is closed, what is in use will not come back.
+func (h *host) close() {
+	h.mu.Lock()
+	idle, h2 := h.idle, h.h2
+	h.idle, h.h2, h.closed = nil, nil, true
+	for _, cc := range h2 {
+		retire(cc)
+	}
+	h.mu.Unlock()
+	for _, c := range idle {
+		c.abort()
+	}
+}
+
+// armReaper makes sure that reap runs at some time soon after d. One timer serves all connections of the client.
+func (c *Client) armReaper(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.armed && !c.closed {
+		c.armed = true
+		c.reaper.Reset(d)
+	}
+}
+
+// reap closes the connections that have idled for too long. It runs in the timer's goroutine.
+func (c *Client) reap() {
+	c.mu.Lock()
+	c.armed = false
+	hosts := make([]*host, 0, len(c.hosts))
+	for _, h := range c.hosts {
+		hosts = append(hosts, h)
+	}
+	c.mu.Unlock()
+	now := time.Now()
+	next := time.Duration(-1)
+	for _, h := range hosts {
+		if d := h.reap(now); d >= 0 && (next < 0 || d < next) {
+			next = d
+		}
+	}
+	if next >= 0 {
+		c.armReaper(max(next, 10*time.Millisecond))
+	}
+}
+
+// reap returns how long the next connection has left, negative when none idles.
+func (h *host) reap(now time.Time) time.Duration {
+	next := time.Duration(-1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	kept := h.idle[:0]
+	for _, c := range h.idle {
+		d := c.expires.Sub(now)
+		if d <= 0 {
+			c.abort()
+			continue
+		}
+		if next < 0 || d < next {
+			next = d
+		}
+		kept = append(kept, c)
+	}
+	clear(h.idle[len(kept):])
+	h.idle = kept
+	return next
+}
