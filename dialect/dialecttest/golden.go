@@ -1,0 +1,95 @@
+package dialecttest
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write want.txt of golden cases anew")
+
+// Golden checks every case under dir and returns them for Run. A case is a
+// directory: request.json, stream.sse, want.txt (the deltas of each unit, then
+// the snapshot) and ORIGIN, which tells who composed it and what after. A decode
+// error is part of what is wanted.
+func Golden(t *testing.T, d dialect.Dialect, dir string) []Case {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []Case
+	for _, e := range entries {
+		at := filepath.Join(dir, e.Name())
+		if _, err := os.Stat(filepath.Join(at, "stream.sse")); err != nil {
+			continue // a fuzz corpus, not a case
+		}
+		c := Case{Name: e.Name(), Request: read(t, at, "request.json"), Stream: read(t, at, "stream.sse")}
+		cases = append(cases, c)
+		t.Run(c.Name, func(t *testing.T) {
+			if len(bytes.TrimSpace(read(t, at, "ORIGIN"))) == 0 {
+				t.Error("ORIGIN is empty")
+			}
+			got := Transcript(d, c)
+			if *rewrite {
+				if err := os.WriteFile(filepath.Join(at, "want.txt"), []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := string(read(t, at, "want.txt")); got != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+	if len(cases) == 0 {
+		t.Fatal("no golden cases found")
+	}
+	return cases
+}
+
+func read(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Transcript prints a case: a line per delta, a line "-" per unit, then the
+// snapshot.
+func Transcript(d dialect.Dialect, c Case) string {
+	var b strings.Builder
+	req, err := d.Parse(c.Request)
+	if err != nil {
+		return "request: " + err.Error() + "\n"
+	}
+	dec, s := d.NewDecoder(req), new(turn.Snapshot)
+	for _, e := range Units(c.Stream) {
+		b.WriteString("-\n")
+		ds, err := dec.Decode(nil, e)
+		if err != nil {
+			b.WriteString("error: " + err.Error() + "\n")
+			continue
+		}
+		for _, delta := range ds {
+			b.WriteString(FormatDelta(delta) + "\n")
+			if err := s.Fold(delta); err != nil {
+				b.WriteString("fold: " + err.Error() + "\n")
+			}
+		}
+	}
+	b.WriteString("=\n")
+	b.WriteString(Format(s))
+	b.WriteString(FormatUsage(s.Usage))
+	if s.Finished() {
+		b.WriteString("finished\n")
+	}
+	return b.String()
+}
