@@ -3,6 +3,7 @@ package sse
 import (
 	"bytes"
 	"errors"
+	"slices"
 )
 
 // ErrTooLong is the error of a scanner that met a unit longer than its limit. It is final.
@@ -85,6 +86,10 @@ func (s *Scanner) Push(p []byte) {
 	}
 	s.keep()
 	had := len(s.in)
+	if had > idleBuffer && had+len(p) > cap(s.in) {
+		// Doubling, where append would grow by a quarter and copy a huge event five times; but not past the limit.
+		s.in = slices.Grow(s.in, max(len(p), min(had, s.limit()-had)))
+	}
 	s.in = append(s.in, p...)
 	s.buf = s.in
 	if s.lf == had {
@@ -114,6 +119,11 @@ func (s *Scanner) keep() {
 
 // Next returns the next complete unit of what was pushed; false when more bytes are needed, or after an error.
 func (s *Scanner) Next() (Event, bool) {
+	if s.begun && !s.skipLF && s.line == s.unit && s.cr == len(s.in) {
+		if e, ok := s.whole(); ok {
+			return e, true
+		}
+	}
 	if !s.begin() {
 		return s.wait()
 	}
@@ -153,7 +163,7 @@ func (s *Scanner) Next() (Event, bool) {
 
 // begin settles what precedes the first line of a unit: a BOM, or the LF of a CRLF whose CR ended the last unit.
 func (s *Scanner) begin() bool {
-	if s.line != s.unit || s.line == len(s.in) || s.err != nil {
+	if s.begun && !s.skipLF || s.line != s.unit || s.line == len(s.in) || s.err != nil {
 		return s.err == nil
 	}
 	if !s.begun {
