@@ -1,9 +1,6 @@
 package upstream
 
-import (
-	"errors"
-	"io"
-)
+import "errors"
 
 // ErrWoken is returned by Next after Wake. It is not an end: the stream goes on with the following Next.
 var ErrWoken = errors.New("upstream: woken")
@@ -41,10 +38,8 @@ func (r *Response) Next() ([]byte, error) {
 	} else {
 		p, err = r.body.next()
 	}
-	if err != nil && err != io.EOF && err != ErrWoken {
-		if e, ok := err.(*Error); ok {
-			e.Target = r.target
-		}
+	if e, ok := err.(*Error); ok {
+		e.Target = r.target
 	}
 	return p, err
 }
@@ -55,7 +50,13 @@ func (r *Response) Wake() { r.body.wake() }
 
 // Close ends the stream: before its end by closing the connection (HTTP/1.1) or with RST_STREAM CANCEL (HTTP/2), so that the provider
 // stops at once; after it by giving the connection back. A Next that is blocked returns an *Error of Kind Canceled. It is idempotent.
-func (r *Response) Close() error { return r.body.close() }
+func (r *Response) Close() error {
+	err := r.body.close()
+	if r.decode != nil {
+		r.decode.close()
+	}
+	return err
+}
 
 // CloseDelimited reports that the body has neither length nor chunks, so that its io.EOF says no more than that the peer closed.
 func (r *Response) CloseDelimited() bool { return r.closeDelimited }
