@@ -28,15 +28,23 @@ func Unescape(dst, body []byte) []byte {
 		if utf8.Valid(body[:plain]) {
 			dst = append(dst, body[:plain]...)
 		} else {
-			for _, r := range string(body[:plain]) { // The conversion does not allocate; ranging repairs invalid bytes.
-				dst = utf8.AppendRune(dst, r)
-			}
+			dst = repair(dst, body[:plain])
 		}
 		if body = body[plain:]; len(body) > 0 {
 			r, n := decode(body)
 			dst = utf8.AppendRune(dst, r)
 			body = body[n:]
 		}
+	}
+	return dst
+}
+
+// repair appends b with U+FFFD for each byte of invalid UTF-8.
+func repair(dst, b []byte) []byte {
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		dst = utf8.AppendRune(dst, r)
+		b = b[n:]
 	}
 	return dst
 }
