@@ -52,6 +52,11 @@ type Writer interface {
 	// Emit renders block n of said, whole and closed: a complete tool call
 	// that was held back when its turn broke.
 	Emit(dst []byte, req *Request, said *turn.Snapshot, n int) []byte
+	// CloseBlock renders the close of block n of said, which is open on the
+	// client's wire and holds nothing unfinished, so that another block can
+	// open. Dialects whose blocks are not closed on the wire (chat) render
+	// nothing.
+	CloseBlock(dst []byte, said *turn.Snapshot, n int) []byte
 	// Finish renders an honest end of said: closes open blocks, the finish,
 	// one usage record if the client is owed one, and the terminator.
 	Finish(dst []byte, req *Request, said *turn.Snapshot, e Ending) []byte
@@ -61,9 +66,13 @@ type Writer interface {
 	// Heartbeat renders a sign of life that every SDK tolerates (WIRE 3.5).
 	// It is legal only between whole events.
 	Heartbeat(dst []byte) []byte
+	// Retract renders the announcements of mode "events": `tool_call_cancel`
+	// for call n of said, or, with n < 0, `stream_reset` for the whole stream.
+	// Only for dialects with Traits.EventsMode.
+	Retract(dst []byte, said *turn.Snapshot, n int, reason string) []byte
 	// DropReasoning closes the open reasoning block n of said, which a
-	// restart made worthless, marked so that Repair recognises it in a later
-	// request. Dialects with unsigned reasoning render nothing.
+	// restart made worthless, marked (turn.DropMark as its signature) so that
+	// Repair recognises it in a later request. Dialects with unsigned reasoning render nothing.
 	DropReasoning(dst []byte, said *turn.Snapshot, n int) []byte
 	// ErrorBody is a response body in the dialect's error shape, for an
 	// answer before the first event, and the HTTP status that goes with it.

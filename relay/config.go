@@ -11,7 +11,7 @@ import (
 // defaults of DESIGN §2, §5, §7.
 type Config struct {
 	// Watch holds the deadlines of silence.
-	Watch interrupt.WatchConfig
+	Watch interrupt.Config
 	// Hold is how long the response head waits for the first visible content
 	// after a 2xx (10 s).
 	Hold time.Duration

@@ -21,6 +21,9 @@ type Effects struct {
 	Client []byte
 	// Cancel: the current attempt must be closed, AFTER Client, BEFORE Open.
 	Cancel bool
+	// Settled goes with Cancel: the provider's turn is over, so that its
+	// connection may be kept if the body ends at once.
+	Settled bool
 	// Open is the next attempt to start.
 	Open *Attempt
 	// End: how the client's response ends, AFTER everything else.
@@ -35,8 +38,6 @@ type Persist struct {
 	Log    []byte
 	// Durable: what is in Client would make the client act.
 	Durable bool
-	// Done: the turn ended as the client knows; the record may expire.
-	Done bool
 }
 
 // Head is a response head.
@@ -58,7 +59,8 @@ type Head struct {
 
 // Attempt is one request to a provider.
 type Attempt struct {
-	N    int
+	N int
+	// Body is the request body; nil: the first attempt's again.
 	Body []byte
 	// Target indexes Config.Targets.
 	Target int

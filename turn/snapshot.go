@@ -6,6 +6,10 @@ import (
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 )
 
+// DropMark is the signature of a reasoning block that a restart made worthless;
+// whatever carries it is taken out of later requests (DESIGN §3).
+const DropMark = "ub1.drop"
+
 // Block is one piece of a turn in its place.
 type Block struct {
 	Kind   BlockKind

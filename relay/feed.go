@@ -1,0 +1,194 @@
+package relay
+
+import (
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/sse"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// feed takes body bytes of an event stream.
+func (s *Stream) feed(b []byte) {
+	h := &s.hop
+	s.watch.Bytes(s.now)
+	if !h.known {
+		if b = s.recognise(b); b == nil {
+			return
+		}
+	}
+	h.scan.Push(b)
+	n := s.attempt
+	for s.attempt == n && (s.phase == reading || s.phase == closing) {
+		e, ok := h.scan.Next()
+		if !ok {
+			break
+		}
+		s.unit(e)
+	}
+	if err := h.scan.Err(); err != nil && s.attempt == n && s.phase == reading {
+		s.interrupted(interrupt.Cause{Kind: interrupt.Malformed, Type: "event_too_large", Message: err.Error()})
+	}
+}
+
+// recognise looks at the first bytes of a 2xx body. It returns the bytes to
+// scan, or nil when there is nothing to scan (yet).
+func (s *Stream) recognise(b []byte) []byte {
+	h := &s.hop
+	if len(h.early) > 0 {
+		h.early = append(h.early, b...)
+		b = h.early
+	}
+	switch sniff(b) {
+	case undecided:
+		if len(h.early) == 0 {
+			h.early = cloned(b)
+		}
+		return nil
+	case page:
+		s.interrupted(interrupt.Cause{Kind: interrupt.EmptyAnswer, Status: 502, Type: "html", Message: "the provider answered a page instead of a stream"})
+		return nil
+	case document:
+		if s.visible || s.gate {
+			s.interrupted(interrupt.Cause{Kind: interrupt.EmptyAnswer, Status: 502, Type: "json", Message: "the provider answered a document instead of a stream"})
+			return nil
+		}
+		s.body = append(s.body[:0], b...)
+		s.phase = whole
+		return nil
+	case events:
+	}
+	h.known, h.early = true, nil
+	return b
+}
+
+// unit takes one unit of the stream: a comment, or an event.
+func (s *Stream) unit(e sse.Event) {
+	h := &s.hop
+	if e.Comment() {
+		if h.seam == nil && h.torn.e.Raw == nil {
+			s.emit(e.Raw)
+		}
+		return
+	}
+	if e.Data != nil && (len(e.Data) == 0 || e.Data[0] == ':') {
+		// A comment that some gateway turned into data; SDKs throw on it
+		// (FIELD-REPORTS B7).
+		return
+	}
+	ds, err := h.dec.Decode(h.ds[:0], e)
+	h.ds = ds[:0]
+	if err != nil {
+		if s.phase == reading {
+			s.interrupted(interrupt.Cause{Kind: interrupt.Malformed, Type: "invalid_event", Message: err.Error()})
+		}
+		return
+	}
+	s.sum.Events++
+	h.any = true
+	if h.torn.e.Raw != nil {
+		o := h.torn
+		h.torn = owned{}
+		s.event(o.e, o.ds)
+		if s.phase != reading && s.phase != closing {
+			return
+		}
+	}
+	if torn(ds) {
+		h.torn = own(e, ds)
+		return
+	}
+	s.event(e, ds)
+}
+
+// torn reports whether the event's last text ends inside a surrogate pair. Such
+// an event waits for the next one, so that no cut can split a character
+// (FIELD-REPORTS C6).
+func torn(ds []turn.Delta) bool {
+	for i := len(ds) - 1; i >= 0; i-- {
+		if ds[i].Kind == turn.Text {
+			return jsonwalk.EndsInHighSurrogate(ds[i].Text)
+		}
+	}
+	return false
+}
+
+// event takes one decoded event.
+func (s *Stream) event(e sse.Event, ds []turn.Delta) {
+	for i := range ds {
+		switch d := &ds[i]; {
+		case d.Kind == turn.Count:
+			s.tokens.count(d.Usage)
+		case d.Kind == turn.Fault:
+			s.fault(e, *d.Fault)
+			return
+		case d.Kind == turn.Finish && d.Why == turn.Broken:
+			s.fault(e, turn.WireFault{Type: string(d.Text), Status: 502})
+			return
+		case d.Kind == turn.Terminal && !s.ends && !finishes(ds) && !s.said.Finished():
+			// An end marker without a semantic end is no end (WIRE 1.7).
+			s.interrupted(interrupt.Cause{Kind: interrupt.TruncatedEOF, Message: "end marker without a finish"})
+			return
+		}
+	}
+	if s.hop.mode == pass {
+		s.admit(e, ds, false)
+		return
+	}
+	s.join(e, ds)
+}
+
+func finishes(ds []turn.Delta) bool {
+	for i := range ds {
+		if ds[i].Kind == turn.Finish {
+			return true
+		}
+	}
+	return false
+}
+
+// fault is an error inside the stream. After the semantic end nothing is an
+// interruption.
+func (s *Stream) fault(e sse.Event, f turn.WireFault) {
+	if s.phase == closing {
+		s.terminate()
+		return
+	}
+	c := interrupt.FromFault(f)
+	if !s.first.set {
+		s.first.raw = cloned(e.Data)
+	}
+	s.interrupted(c)
+}
+
+// endOfEvents is the end of an event stream without a semantic end, unless the
+// bytes in hand complete it.
+func (s *Stream) endOfEvents(e interrupt.Ended) {
+	h := &s.hop
+	n := s.attempt
+	if rest, ok := h.scan.Rest(); ok && rest.Data != nil && jsonwalk.Valid(rest.Data) {
+		// The last event lacks only its blank line: deliver it well framed
+		// (FIELD-REPORTS A5). Half an event is a cut and never leaves.
+		rest.Raw = sse.Append(nil, string(rest.Name), rest.Data)
+		s.unit(rest)
+	}
+	if s.attempt != n {
+		return
+	}
+	switch s.phase {
+	case reading:
+		if s.said.Finished() {
+			s.release()
+			s.seal()
+			s.terminate()
+			return
+		}
+		c := interrupt.FromEnd(e)
+		if !h.any && e.How == interrupt.EOF {
+			c.Kind = interrupt.EmptyAnswer
+		}
+		s.interrupted(c)
+	case closing:
+		s.terminate()
+	case opening, refused, whole, raw, waiting, finished:
+	}
+}

@@ -1,0 +1,157 @@
+package relay
+
+import (
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// finishLocally ends the turn with a finish of our own making: a plan really
+// completed it.
+func (s *Stream) finishLocally(why turn.Why, stop, reason string) {
+	s.cancel()
+	s.render(dialect.Ending{Why: why, Stop: stop})
+	s.durable = true
+	s.show()
+	s.finalize(Clean, reason)
+}
+
+// complete ends a stream whose terminal has just passed. Nothing that comes after
+// it is forwarded (FIELD-REPORTS A8).
+func (s *Stream) complete() {
+	s.cancel()
+	s.fx.Settled = true
+	s.finalize(Clean, s.outcome())
+}
+
+// terminate renders the terminator that the provider did not send, after its
+// semantic end was passed on (FIELD-REPORTS A2, A3).
+func (s *Stream) terminate() {
+	s.cancel()
+	s.render(dialect.Ending{Why: s.said.End().Why, Reason: s.said.End().Reason, FinishSent: true, UsageSent: s.counted})
+	s.finalize(Clean, s.outcome())
+}
+
+func (s *Stream) outcome() string {
+	if s.sum.Recoveries > 0 {
+		return "healed"
+	}
+	return "completed"
+}
+
+func (s *Stream) render(e dialect.Ending) {
+	if !e.UsageSent {
+		e.Usage = s.tokens.final(s.attempt == 1, s.said.EstimateTokens(), int64(len(s.req.Body)/4))
+	}
+	if e.FinishSent && !s.said.Usage.Known {
+		// The provider finished without a record: it is not ours to invent.
+		e.Usage = turn.Usage{}
+	}
+	s.scratch = s.d.Finish(s.scratch[:0], s.req, &s.said, e)
+	s.emit(s.scratch)
+}
+
+// fail gives the turn up. With nothing sent, the client gets the provider's own
+// answer, or an error status in the dialect's shape; else the dialect's error
+// event, then an abort, so that nobody takes the end for a good one.
+func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
+	s.cancel()
+	s.remember(c)
+	if s.gate {
+		s.dropHeld()
+		s.scratch = s.d.Fail(s.scratch[:0], &s.said, s.failure(reason))
+		s.emit(s.scratch)
+		s.finalize(Abort, "failed:"+reason)
+		return
+	}
+	s.out, s.held, s.holding = s.out[:0], s.held[:0], false
+	final := s.attempt > 1
+	switch f := &s.first; {
+	case more && s.phase == refused:
+		// Longer than any provider's error: hand it on as it comes.
+		s.fx.Cancel = false
+		s.unprotected("long_error_body")
+	case f.status != 0:
+		s.openGate(Head{Status: f.status, Upstream: f.header, Final: final})
+		s.out = append(s.out, f.body...)
+		s.finalize(Clean, "refused:"+reason)
+	case f.cause.Kind == interrupt.Permanent && f.raw != nil:
+		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
+		s.out = s.d.Fail(s.out, &s.said, s.failure(reason))
+		s.finalize(Abort, "refused:"+reason)
+	default:
+		status, body := s.d.ErrorBody(s.failure(reason))
+		s.openGate(Head{Status: status, ContentType: "application/json", Final: final})
+		s.out = append(s.out, body...)
+		s.finalize(Clean, "failed:"+reason)
+	}
+}
+
+func (s *Stream) failure(reason string) dialect.Failure {
+	c := s.first.cause
+	f := dialect.Failure{
+		Cause: c.Kind.String(), Reason: reason, Status: c.Status,
+		Type: c.Type, Code: c.Code, Message: c.Message,
+	}
+	if c.Kind == interrupt.Permanent {
+		f.Raw = s.first.raw
+	}
+	return f
+}
+
+// finalize ends the stream.
+func (s *Stream) finalize(e End, outcome string) {
+	s.phase = finished
+	s.fx.End = e
+	s.sum.Usage = s.said.Usage
+	s.sum.Repaid = s.tokens.repaid
+	s.note(Note{Kind: NoteEnd, Reason: outcome, End: e, Summary: s.sum, Cause: s.first.cause, Estimated: s.tokens.estimated})
+}
+
+// stop ends the stream because nobody is there to read it.
+func (s *Stream) stop(c interrupt.Cause, outcome string) {
+	s.cancel()
+	s.remember(c)
+	s.out, s.held, s.holding = s.out[:0], s.held[:0], false
+	s.gate = true // nothing is owed to anybody
+	s.finalize(Abort, outcome)
+}
+
+// stopped ends the stream because this process must not, or may not, go on.
+func (s *Stream) stopped(reason string) {
+	c := interrupt.Cause{Kind: interrupt.Canceled, Status: 503, Type: "", Message: "the proxy is stopping"}
+	s.first = refusal{}
+	s.fail(c, reason, false)
+}
+
+func (s *Stream) tick() {
+	switch s.phase {
+	case opening, reading, refused, whole:
+		if c := s.watch.Check(s.now); c.Kind != interrupt.None {
+			if s.phase == refused {
+				s.judge(false)
+				break
+			}
+			s.interrupted(c)
+		}
+	case waiting:
+		if !s.now.Before(s.wakeAt) {
+			s.next()
+		}
+	case closing:
+		if !s.now.Before(s.graceAt) {
+			s.terminate()
+		}
+	case raw, finished:
+	}
+	if s.phase == finished {
+		return
+	}
+	if !s.gate && s.phase == reading && !s.now.Before(s.holdFrom.Add(s.cfg.Hold)) {
+		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
+	}
+	if s.gate && s.phase != raw && len(s.out) == 0 && !s.now.Before(s.lastOut.Add(s.cfg.Heartbeat)) {
+		s.out = s.d.Heartbeat(s.out)
+		s.sum.Heartbeats++
+	}
+}

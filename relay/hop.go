@@ -1,0 +1,85 @@
+package relay
+
+import (
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/splice"
+	"github.com/unbroken-llm/unbroken/sse"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// joinMode says how an attempt's events become the client's.
+type joinMode uint8
+
+const (
+	// pass: the client has nothing yet; bytes go through unchanged.
+	pass joinMode = iota
+	// joinText: the attempt continues the text that the client has.
+	joinText
+	// joinAnew: the attempt is the whole turn again, under the identity that
+	// the client already has.
+	joinAnew
+)
+
+func (m joinMode) String() string { return [...]string{"pass", "join_text", "join_anew"}[m] }
+
+// hop is the state of one attempt's event stream.
+type hop struct {
+	scan  sse.Scanner
+	dec   dialect.Decoder
+	mode  joinMode
+	known bool   // the body is an event stream
+	early []byte // first bytes, while that is not known
+	any   bool   // at least one event came
+	ds    []turn.Delta
+	torn  owned // an event whose text ends inside a surrogate pair
+	fresh bool  // it brought the client something new
+
+	kinds []turn.BlockKind // of its blocks, as they arrived
+	place []int            // its block -> block of said; -1: suppressed
+
+	joint     int // the block of said that its first text goes on with; -1: none
+	jointUsed bool
+	seam      *splice.Seam // while undecided
+	pushed    int          // bytes the seam has seen
+	queue     []owned      // events that wait for the seam
+	skip      int          // decoded bytes at the front of its text that the client has
+	swallow   bool         // leading whitespace was already shown
+	stops     *splice.Stops
+	doc       *splice.Document
+}
+
+func (h *hop) start(dec dialect.Decoder, m joinMode, maxEvent int) {
+	ds := h.ds[:0]
+	scan := h.scan
+	scan.Reset()
+	scan.Limit = maxEvent
+	*h = hop{scan: scan, dec: dec, mode: m, ds: ds, joint: -1}
+}
+
+// owned is an event and its deltas, copied out of the read buffer.
+type owned struct {
+	e  sse.Event
+	ds []turn.Delta
+}
+
+// own copies e and ds. Texts are re-sliced, not copied again, where they alias
+// the event's data.
+func own(e sse.Event, ds []turn.Delta) owned {
+	o := owned{ds: append([]turn.Delta(nil), ds...)}
+	o.e = sse.Event{Name: cloned(e.Name), Data: cloned(e.Data), Raw: cloned(e.Raw)}
+	for i := range o.ds {
+		d := &o.ds[i]
+		d.ID, d.Name, d.Text = cloned(d.ID), cloned(d.Name), cloned(d.Text)
+		d.Raw, d.Usage.Raw = cloned(d.Raw), cloned(d.Usage.Raw)
+	}
+	return o
+}
+
+// cloned copies b and keeps nil nil, since an event without data is not one
+// with empty data.
+func cloned(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	return append(make([]byte, 0, len(b)), b...)
+}

@@ -1,0 +1,376 @@
+package relay
+
+import (
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/splice"
+	"github.com/unbroken-llm/unbroken/sse"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// arm prepares the hop that was just opened for the way its events become the
+// client's.
+func (s *Stream) arm() {
+	h := &s.hop
+	last := s.lastOpen()
+	switch h.mode {
+	case pass:
+	case joinText:
+		h.joint = last
+		said := s.prose()
+		h.seam = splice.New(s.seamConfig(said))
+		if len(s.req.Stops) > 0 {
+			h.stops = splice.NewStops(s.req.Stops, said)
+		}
+		if s.req.Structured {
+			h.doc = splice.NewDocument(said)
+		}
+	case joinAnew:
+		h.joint = last
+		h.swallow = len(s.prose()) > 0
+	}
+}
+
+// lastOpen is the text block of said that is still open on the client's wire, or
+// -1.
+func (s *Stream) lastOpen() int {
+	n := len(s.said.Blocks) - 1
+	if n >= 0 {
+		if b := &s.said.Blocks[n]; b.Kind == turn.Prose && b.Live() && !b.Closed {
+			return n
+		}
+	}
+	return -1
+}
+
+// prose is the text run that a continuation goes on with: the live text that the
+// client has. It is also what the continuation request ends with.
+func (s *Stream) prose() []byte { return s.said.Prose() }
+
+func (s *Stream) seamConfig(said []byte) splice.Config {
+	c := splice.Config{Said: said, Stripped: trailingSpace(said)}
+	switch {
+	case s.plan.manner == turn.Asked:
+		c.Manner, c.Anchor, c.Sentinel = splice.Asked, s.cfg.Anchor, s.cfg.Sentinel
+	case s.cfg.Targets[s.target].Ability.Echoes:
+		c.Manner = splice.Echoing
+	default:
+		c.Manner = splice.Prefill
+	}
+	return c
+}
+
+// trailingSpace counts the whitespace bytes at the end of b that a continuation
+// request must not end with (Anthropic rejects them, WIRE 2.2).
+func trailingSpace(b []byte) int {
+	n := 0
+	for n < len(b) {
+		switch b[len(b)-1-n] {
+		case ' ', '\t', '\r', '\n':
+			n++
+			continue
+		}
+		break
+	}
+	return n
+}
+
+// join takes one event of an attempt whose client already has a message.
+func (s *Stream) join(e sse.Event, ds []turn.Delta) {
+	h := &s.hop
+	for i := range ds {
+		if ds[i].Kind == turn.Open {
+			h.kinds = append(h.kinds, ds[i].Of)
+		}
+	}
+	if h.seam == nil {
+		s.splice(e, ds)
+		return
+	}
+	v := s.probe(ds)
+	switch v.State {
+	case splice.Holding:
+		h.queue = append(h.queue, own(e, ds))
+		return
+	case splice.Failed:
+		s.note(Note{Kind: NoteSeam, Reason: v.Reason, Held: h.pushed, Manner: s.plan.manner})
+		s.interrupted(interrupt.Cause{Kind: interrupt.SeamFailed, Type: v.Reason, Message: "the continuation did not go on from what was said"})
+		return
+	case splice.Joined:
+	}
+	s.note(Note{Kind: NoteSeam, Reason: v.Kind.String(), Held: h.pushed, Skipped: v.Skip, Manner: s.plan.manner})
+	h.seam, h.skip = nil, v.Skip
+	queue := h.queue
+	h.queue = nil
+	n := s.attempt
+	for i := range queue {
+		s.splice(queue[i].e, queue[i].ds)
+		if s.attempt != n || s.phase == finished {
+			return
+		}
+	}
+	s.splice(e, ds)
+}
+
+// probe shows the seam what an event says, before any of it is admitted.
+func (s *Stream) probe(ds []turn.Delta) splice.Verdict {
+	h := &s.hop
+	v := splice.Verdict{State: splice.Holding}
+	for i := range ds {
+		d := &ds[i]
+		switch d.Kind {
+		case turn.Text:
+			if d.Block < 0 || d.Block >= len(h.kinds) || h.kinds[d.Block] != turn.Prose || len(d.Text) == 0 {
+				continue
+			}
+			s.scratch = jsonwalk.Unescape(s.scratch[:0], d.Text)
+			h.pushed += len(s.scratch)
+			v = h.seam.Push(s.scratch)
+		case turn.Open:
+			switch {
+			case d.Of == turn.Prose, d.Of == turn.Reasoning, d.Of == turn.Redacted:
+			case h.pushed == 0:
+				// The turn goes on with something other than text: there is
+				// no text to join.
+				v = splice.Verdict{State: splice.Joined, Kind: splice.Empty}
+			default:
+				v = h.seam.End()
+			}
+		case turn.Finish, turn.Terminal:
+			v = h.seam.End()
+		case turn.Skip, turn.Head, turn.Sign, turn.Extra, turn.Close, turn.Count, turn.Pulse, turn.Fault, turn.Opaque:
+		}
+		if v.State != splice.Holding {
+			return v
+		}
+	}
+	return v
+}
+
+// splice edits an event of a later attempt so that it becomes part of the
+// client's message, and admits it.
+func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
+	h := &s.hop
+	next := len(s.said.Blocks)
+	index := s.said.NextIndex(s.traits.IndexCallsOnly)
+	var cut cutoff
+	for i := range ds {
+		d := &ds[i]
+		switch d.Kind {
+		case turn.Head:
+			if s.said.Head != nil {
+				d.Kind = turn.Skip
+			}
+		case turn.Open:
+			s.placeBlock(d, &next, &index)
+		case turn.Text:
+			prose := d.Block >= 0 && d.Block < len(h.kinds) && h.kinds[d.Block] == turn.Prose
+			if s.locate(d) && prose {
+				s.trim(d, &cut)
+			}
+		case turn.Sign, turn.Extra, turn.Close:
+			s.locate(d)
+		case turn.Count:
+			d.Usage = s.tokens.merge(d.Usage)
+		case turn.Finish:
+			if !s.fitsSchema() {
+				s.fail(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "schema_mismatch"}, "schema_mismatch", false)
+				return
+			}
+		case turn.Skip, turn.Terminal, turn.Pulse, turn.Fault, turn.Opaque:
+		}
+		if cut.at != noCut {
+			for j := i + 1; j < len(ds); j++ {
+				ds[j].Kind = turn.Skip
+			}
+			break
+		}
+	}
+	if cut.at == cutInvalid {
+		s.interrupted(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "invalid_document", Message: "the continuation does not complete the JSON document"})
+		return
+	}
+	s.closeBefore(ds)
+	s.admit(e, ds, true)
+	if cut.at != noCut && s.phase == reading {
+		s.finishLocally(turn.Stopped, cut.stop, "cut_at_"+cut.at.String())
+	}
+}
+
+// placeBlock decides where a block of this attempt stands in the client's
+// message.
+func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
+	h := &s.hop
+	to := -1
+	switch {
+	case d.Of == turn.Reasoning || d.Of == turn.Redacted:
+		switch n := len(s.said.Blocks) - 1; {
+		case h.mode == joinText:
+			// Reasoning of a continuation belongs to another prompt; the
+			// client must not get it (WIRE 2.2).
+		case d.Of == turn.Reasoning && n >= 0 && s.goesOn(&s.said.Blocks[n]):
+			h.place = append(h.place, n)
+			d.Kind = turn.Skip
+			return
+		default:
+			to = *next
+		}
+	case d.Of == turn.Prose && h.joint >= 0 && !h.jointUsed:
+		h.jointUsed = true
+		h.place = append(h.place, h.joint)
+		d.Kind = turn.Skip
+		if len(d.Text) > 0 {
+			// Text inside the opening goes on as a delta.
+			d.Kind, d.Block = turn.Text, h.joint
+		}
+		return
+	default:
+		to = *next
+	}
+	h.place = append(h.place, to)
+	if to < 0 {
+		d.Kind = turn.Skip
+		return
+	}
+	d.Block = to
+	*next++
+	if !s.traits.IndexCallsOnly || d.Of == turn.Call || d.Of == turn.CustomCall {
+		d.Index = *index
+		*index++
+	}
+}
+
+// goesOn reports whether a restart's reasoning continues reasoning block b: it is
+// open and unsigned dialects let it simply go on; or nothing of it was shown.
+func (s *Stream) goesOn(b *turn.Block) bool {
+	if b.Kind != turn.Reasoning || b.Closed || b.Withdrawn {
+		return false
+	}
+	return !s.traits.SignedReasoning || len(b.Text) == 0
+}
+
+// locate maps the delta's block to said; a delta of a suppressed block is taken
+// out.
+func (s *Stream) locate(d *turn.Delta) bool {
+	h := &s.hop
+	if d.Block < 0 || d.Block >= len(h.place) || h.place[d.Block] < 0 {
+		d.Kind = turn.Skip
+		return false
+	}
+	d.Block = h.place[d.Block]
+	return true
+}
+
+// cutoff says that the client's text ends inside this event.
+type cutoff struct {
+	at   cutKind
+	stop string
+}
+
+type cutKind uint8
+
+const (
+	noCut       cutKind = iota
+	cutStop             // at a stop sequence that straddles the seam
+	cutDocument         // at the end of the JSON document
+	cutInvalid          // the document turned invalid
+)
+
+func (c cutKind) String() string {
+	return [...]string{"none", "stop_sequence", "document_end", "invalid_document"}[c]
+}
+
+// trim takes out of a text delta what the client already has, and what comes
+// after the end of its text.
+func (s *Stream) trim(d *turn.Delta, cut *cutoff) {
+	h := &s.hop
+	if h.skip > 0 {
+		n := jsonwalk.DecodedLen(d.Text)
+		if n <= h.skip {
+			h.skip -= n
+			d.Kind = turn.Skip
+			return
+		}
+		d.Text = jsonwalk.CutBody(d.Text, h.skip)
+		h.skip = 0
+	}
+	if h.swallow {
+		plain := jsonwalk.Unescape(nil, d.Text)
+		n := 0
+		for n < len(plain) && (plain[n] == ' ' || plain[n] == '\n' || plain[n] == '\r' || plain[n] == '\t') {
+			n++
+		}
+		d.Text = jsonwalk.CutBody(d.Text, n)
+		h.swallow = len(d.Text) == 0
+	}
+	if len(d.Text) > 0 && (h.stops != nil || h.doc != nil) {
+		s.curb(d, cut)
+	}
+	if len(d.Text) == 0 {
+		d.Kind = turn.Skip
+	}
+}
+
+// curb ends the text where the whole answer ends: at a stop sequence that began
+// before the seam, or at the end of a structured answer.
+func (s *Stream) curb(d *turn.Delta, cut *cutoff) {
+	h := &s.hop
+	plain := jsonwalk.Unescape(nil, d.Text)
+	keep := len(plain)
+	if h.doc != nil {
+		n, st := h.doc.Push(plain)
+		switch st {
+		case jsonwalk.Invalid:
+			cut.at = cutInvalid
+			return
+		case jsonwalk.Complete:
+			keep, cut.at = min(keep, n), cutDocument
+		case jsonwalk.Incomplete:
+		}
+	}
+	if h.stops != nil {
+		n, hit, ok := h.stops.Push(plain[:keep])
+		if ok {
+			keep, cut.at, cut.stop = n, cutStop, hit
+		}
+	}
+	if keep < len(plain) {
+		d.Text = jsonwalk.Escape(nil, plain[:keep])
+	}
+}
+
+// fitsSchema checks a structured answer that was spliced, before its end is let
+// out (DESIGN §3).
+func (s *Stream) fitsSchema() bool {
+	if s.hop.doc == nil || len(s.req.Schema) == 0 || s.cfg.ValidDocument == nil {
+		return true
+	}
+	return s.cfg.ValidDocument(s.req.Schema, s.prose())
+}
+
+// closeBefore closes what is open on the client's wire before a new block opens
+// or the turn finishes, in dialects that close blocks.
+func (s *Stream) closeBefore(ds []turn.Delta) {
+	for i := range ds {
+		if k := ds[i].Kind; k == turn.Open || k == turn.Finish {
+			s.closeOpen()
+			return
+		}
+	}
+}
+
+// closeOpen closes what is open and finished on the client's wire.
+func (s *Stream) closeOpen() {
+	if s.traits.IndexCallsOnly {
+		return
+	}
+	for i := range s.said.Blocks {
+		b := &s.said.Blocks[i]
+		if b.Closed || b.Withdrawn || b.IsCall() && !b.Complete() {
+			continue
+		}
+		s.scratch = s.d.CloseBlock(s.scratch[:0], &s.said, i)
+		s.emit(s.scratch)
+		b.Closed = true
+	}
+}

@@ -1,0 +1,265 @@
+package relay
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+type phase uint8
+
+const (
+	opening  phase = iota // an attempt was asked for, no response head yet
+	reading               // event bytes of a 2xx
+	refused               // collecting the body of an error status
+	whole                 // collecting a body that is not an event stream
+	raw                   // relaying a body as it comes, unprotected
+	waiting               // back-off before the next attempt
+	closing               // semantic end seen; grace for late usage and the terminator
+	finished              // nothing more
+)
+
+// Stream is one client stream. It is not safe for concurrent use; one driver
+// owns it.
+type Stream struct {
+	// immutable
+	cfg    Config
+	d      dialect.Dialect
+	traits dialect.Traits
+	req    *dialect.Request
+	rng    *rand.Rand
+
+	// the client's side
+	said    turn.Snapshot // the message as the client has it, plus what is held
+	out     []byte        // for the client in this step, or until the gate opens
+	held    []byte        // behind an unfinished call or an unclosed signature
+	holding bool          // held is in use
+	shown   extent        // while holding: how much of said the client has
+	gate    bool          // the response head is out
+	visible bool          // content beyond replayable head events was let out
+	ends    bool          // the semantic end was let out
+	counted bool          // so was a usage record with or after it
+	odd     string        // why this stream can be relayed but not spliced; "": it can
+	tokens  tally         // output and prompt tokens over the hops
+
+	// the attempts
+	phase    phase
+	attempt  int
+	target   int
+	hop      hop
+	watch    interrupt.Watch
+	body     []byte // of an error status or a whole answer
+	head     Opened // of the current attempt
+	first    refusal
+	plan     pendingPlan
+	manners  []turn.Manner // left on the target, best first
+	left     int           // recoveries left
+	earned   int
+	retries  int
+	waitLeft time.Duration
+	healing  bool // an interruption is not yet healed
+	scratch  []byte
+
+	// time
+	began, lastOut, lastNew, holdFrom, wakeAt, graceAt, dirtyAt time.Time
+
+	// checkpoint
+	mark    turn.Mark
+	log     []byte
+	offset  int64
+	dirty   int
+	durable bool
+
+	// one step
+	now   time.Time
+	fx    Effects
+	notes []Note
+	sum   Summary
+}
+
+// refusal is the first interruption of a request and what the provider said
+// with it; it is what the client is told if nothing helps.
+type refusal struct {
+	set    bool
+	cause  interrupt.Cause
+	status int
+	header Header
+	body   []byte // of an error status
+	raw    []byte // in-band error event data
+}
+
+// pendingPlan is what the next attempt is to be.
+type pendingPlan struct {
+	how    joinMode
+	manner turn.Manner
+}
+
+// New returns the stream of one request; its first Effects ask for the first
+// attempt. body is what goes upstream first (the client's own bytes unless its
+// history needed repair).
+func New(c Config, d dialect.Dialect, req *dialect.Request, body []byte, now time.Time) (*Stream, Effects) {
+	c = c.withDefaults()
+	s := &Stream{
+		cfg: c, d: d, traits: d.Traits(), req: req,
+		rng: rand.New(rand.NewPCG(c.Seed, c.Seed^0x9e3779b97f4a7c15)),
+	}
+	s.left, s.waitLeft = max(0, c.Recoveries), c.WaitBudget
+	s.began, s.lastOut, s.lastNew = now, now, now
+	s.manners = c.Targets[0].Ability.Manners
+	s.begin(now)
+	s.open(&Attempt{Body: body})
+	return s, s.end()
+}
+
+// Deadline is when the next Tick is due. The zero time means never.
+func (s *Stream) Deadline() time.Time {
+	var d time.Time
+	sooner := func(t time.Time) {
+		if !t.IsZero() && (d.IsZero() || t.Before(d)) {
+			d = t
+		}
+	}
+	switch s.phase {
+	case opening, reading, refused, whole:
+		sooner(s.watch.Next())
+	case waiting:
+		sooner(s.wakeAt)
+	case closing:
+		sooner(s.graceAt)
+	case finished:
+		return time.Time{}
+	case raw:
+	}
+	if s.gate && s.phase != raw {
+		sooner(s.lastOut.Add(s.cfg.Heartbeat))
+	} else if s.phase == reading {
+		sooner(s.holdFrom.Add(s.cfg.Hold))
+	}
+	if s.dirty > 0 {
+		sooner(s.dirtyAt.Add(s.cfg.Flush))
+	}
+	return d
+}
+
+// Done reports whether the stream has ended.
+func (s *Stream) Done() bool { return s.phase == finished }
+
+// Attempt is the number of the current attempt, from 1.
+func (s *Stream) Attempt() int { return s.attempt }
+
+// Visible reports whether the client has seen content.
+func (s *Stream) Visible() bool { return s.visible }
+
+// Step takes one input at a time not before the last.
+func (s *Stream) Step(now time.Time, in Input) Effects {
+	s.begin(now)
+	if s.phase == finished {
+		return s.end()
+	}
+	switch in := in.(type) {
+	case Opened:
+		if in.Attempt == s.attempt && s.phase == opening {
+			s.opened(in)
+		}
+	case Chunk:
+		if in.Attempt == s.attempt {
+			s.chunk(in.Bytes)
+		}
+	case Ended:
+		if in.Attempt == s.attempt {
+			s.ended(in.End)
+		}
+	case Tick:
+		s.tick()
+	case Gone:
+		s.stop(interrupt.Cause{Kind: interrupt.ClientGone}, "client_gone")
+	case Stop:
+		s.stopped(in.Reason)
+	}
+	return s.end()
+}
+
+func (s *Stream) begin(now time.Time) {
+	s.now = now
+	s.fx = Effects{}
+	s.notes = s.notes[:0]
+	s.log = s.log[:0]
+	s.durable = false
+	if s.gate {
+		s.out = s.out[:0]
+	}
+}
+
+// end seals the step: what is due for the checkpoint, what is due for the client.
+func (s *Stream) end() Effects {
+	if s.gate {
+		if len(s.out) > 0 {
+			s.fx.Client = s.out
+			s.sum.BytesOut += int64(len(s.out))
+			s.lastOut = s.now
+		}
+		s.persist()
+	}
+	if len(s.notes) > 0 {
+		s.fx.Notes = s.notes
+	}
+	return s.fx
+}
+
+// persist adds what is new since the last flush when that is due: at once when
+// the client would act on what leaves now, else by time or size (DESIGN §8).
+func (s *Stream) persist() {
+	if s.dirty == 0 && !s.durable {
+		return
+	}
+	if !s.durable && s.dirty < s.cfg.FlushBytes && s.now.Before(s.dirtyAt.Add(s.cfg.Flush)) {
+		return
+	}
+	s.log = s.said.AppendSince(s.log, &s.mark)
+	s.fx.Persist = Persist{Offset: s.offset, Log: s.log, Durable: s.durable}
+	s.offset += int64(len(s.log))
+	s.dirty = 0
+}
+
+// touch says that n bytes of said are newer than the checkpoint.
+func (s *Stream) touch(n int) {
+	if s.dirty == 0 {
+		s.dirtyAt = s.now
+	}
+	s.dirty += n
+}
+
+func (s *Stream) note(n Note) {
+	n.At, n.Attempt = s.now, s.attempt
+	s.notes = append(s.notes, n)
+}
+
+func (s *Stream) open(a *Attempt) {
+	s.attempt++
+	s.sum.Attempts = s.attempt
+	a.N, a.Target = s.attempt, s.target
+	s.phase = opening
+	s.body = s.body[:0]
+	s.watch = interrupt.NewWatch(s.cfg.Watch, interrupt.Call{
+		Whole: !s.req.Stream,
+		Pings: s.cfg.Targets[s.target].Ability.Pings,
+	}, s.now)
+	s.fx.Open = a
+	s.note(Note{Kind: NoteAttempt, Manner: s.plan.manner})
+}
+
+// cancel drops the current attempt.
+func (s *Stream) cancel() { s.fx.Cancel = true }
+
+// openGate lets the response head out, with whatever was collected behind it.
+func (s *Stream) openGate(h Head) {
+	if s.gate {
+		return
+	}
+	s.gate = true
+	s.sum.Status = h.Status
+	s.fx.Head = &h
+}
