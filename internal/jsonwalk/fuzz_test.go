@@ -63,6 +63,9 @@ func checkPrefix(t *testing.T, b []byte) {
 	var doc json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(b))
 	err := dec.Decode(&doc)
+	if sound := whole.End() == Complete && space(b, used) == len(b); sound != Valid(b) {
+		t.Fatalf("%q: Prefix says %v after %d, Valid says %v", b, whole.State(), used, Valid(b))
+	}
 	switch ended := whole.End(); {
 	case ended == Complete:
 		if !json.Valid(b[:used]) {

@@ -6,17 +6,19 @@ package jsonwalk
 //
 // Each call reads every level to its end. Code that wants several members of one object walks [Members] once instead.
 func Get(b []byte, path ...string) []byte {
-	i := space(b, 0)
-	end := valueEnd(b, i)
-	if end < 0 || space(b, end) != len(b) {
-		return nil
+	if len(path) == 0 {
+		i := space(b, 0)
+		end := valueEnd(b, i)
+		if end < 0 || space(b, end) != len(b) {
+			return nil
+		}
+		return b[i:end]
 	}
-	b = b[i:end]
 	for _, step := range path {
-		switch b[0] {
-		case '{':
+		switch KindOf(b) {
+		case KindObject:
 			b = member(b, step)
-		case '[':
+		case KindArray:
 			b = element(b, step)
 		default:
 			return nil

@@ -144,11 +144,3 @@ func (p *Prefix) End() State {
 	}
 	return p.State()
 }
-
-// Valid reports whether b is exactly one JSON document with white space around it, as encoding/json.Valid does, and
-// without its allocations.
-func Valid(b []byte) bool {
-	var p Prefix
-	used := p.feed(b)
-	return p.End() == Complete && space(b, used) == len(b)
-}
