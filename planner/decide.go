@@ -106,6 +106,8 @@ func rejected(c interrupt.Cause) bool {
 func (f Facts) proceed(k Kind, reason string) Plan {
 	no := ""
 	switch {
+	case f.DocumentDone && f.Unfinished == 0:
+		return Plan{Kind: Finish, Reason: "document_complete", End: turn.Stopped}
 	case f.TokensLeft == 0:
 		return Plan{Kind: Finish, Reason: "output_limit", End: turn.Length}
 	case f.Logprobs:

@@ -76,6 +76,8 @@ type Facts struct {
 	HostedSeen bool   // any provider-side tool item, finished or not
 	Carried    bool   // finished items the dialect can carry in a continuation (hosted results)
 	Blocked    string // name of a block that nothing can carry or rebuild
+	// DocumentDone: a structured answer is one whole JSON document already.
+	DocumentDone bool
 
 	// What the client has.
 

@@ -44,9 +44,6 @@ type Config struct {
 	Targets []Target
 	// Seed makes jitter reproducible.
 	Seed uint64
-	// ValidDocument checks a finished structured answer against its schema;
-	// nil accepts.
-	ValidDocument func(schema, document []byte) bool
 }
 
 // Target is where attempts go.

@@ -39,12 +39,14 @@ type hop struct {
 
 	joint     int // the block of said that its first text goes on with; -1: none
 	jointUsed bool
-	seam      *splice.Seam // while undecided
-	pushed    int          // bytes the seam has seen
-	queue     []owned      // events that wait for the seam
-	skip      int          // decoded bytes at the front of its text that the client has
-	swallow   bool         // leading whitespace was already shown
-	stops     *splice.Stops
+	seam      *splice.Seam   // while the join is undecided
+	verdict   splice.Verdict // of the seam; what remains then are the stops
+	stops     *splice.Stops  // stop sequences that may straddle the seam
+	stop      string         // the one that did
+	plain     []byte         // decoded text that the seam has seen
+	queue     []owned        // events that wait for the decision
+	skip      int            // decoded bytes at the front of its text that the client has
+	swallow   bool           // leading whitespace was already shown
 	doc       *splice.Document
 }
 

@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"bytes"
+
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/splice"
@@ -18,17 +20,32 @@ func (s *Stream) arm() {
 	case joinText:
 		h.joint = last
 		said := s.prose()
-		h.seam = splice.New(s.seamConfig(said))
 		if len(s.req.Stops) > 0 {
-			h.stops = splice.NewStops(s.req.Stops, said)
+			stops := splice.NewStops(s.req.Stops, said)
+			h.stops = &stops
 		}
-		if s.req.Structured {
-			h.doc = splice.NewDocument(said)
+		if doc := s.document(); doc != nil && doc.State() == jsonwalk.Incomplete {
+			h.doc = doc
 		}
+		h.seam = splice.New(s.seamConfig(said))
 	case joinAnew:
 		h.joint = last
 		h.swallow = len(s.prose()) > 0
 	}
+}
+
+// document is the structured answer so far, or nil if the answer is not one. An
+// answer that is no JSON to begin with (a model that wraps it in a fence) is
+// continued as the text it is.
+func (s *Stream) document() *splice.Document {
+	if !s.req.Structured {
+		return nil
+	}
+	shape := splice.JSONObject
+	if len(s.req.Schema) > 0 {
+		shape = splice.AnyJSON
+	}
+	return splice.NewDocument(s.prose(), shape)
 }
 
 // lastOpen is the text block of said that is still open on the client's wire, or
@@ -48,7 +65,7 @@ func (s *Stream) lastOpen() int {
 func (s *Stream) prose() []byte { return s.said.Prose() }
 
 func (s *Stream) seamConfig(said []byte) splice.Config {
-	c := splice.Config{Said: said, Stripped: trailingSpace(said)}
+	c := splice.Config{Said: said, Stripped: trailingSpace(said), JSON: s.hop.doc != nil}
 	switch {
 	case s.plan.manner == turn.Asked:
 		c.Manner, c.Anchor, c.Sentinel = splice.Asked, s.cfg.Anchor, s.cfg.Sentinel
@@ -93,15 +110,19 @@ func (s *Stream) join(e sse.Event, ds []turn.Delta) {
 		h.queue = append(h.queue, own(e, ds))
 		return
 	case splice.Failed:
-		s.note(Note{Kind: NoteSeam, Reason: v.Reason, Held: h.pushed, Manner: s.plan.manner})
+		s.note(Note{Kind: NoteSeam, Reason: v.Reason, Held: len(h.plain), Manner: s.plan.manner})
 		s.interrupted(interrupt.Cause{Kind: interrupt.SeamFailed, Type: v.Reason, Message: "the continuation did not go on from what was said"})
 		return
 	case splice.Joined:
 	}
-	s.note(Note{Kind: NoteSeam, Reason: v.Kind.String(), Held: h.pushed, Skipped: v.Skip, Manner: s.plan.manner})
-	h.seam, h.skip = nil, v.Skip
+	s.note(Note{Kind: NoteSeam, Reason: v.Kind.String(), Held: len(h.plain), Skipped: v.Skip, Manner: s.plan.manner})
+	h.seam, h.skip, h.plain = nil, v.Skip, nil
 	queue := h.queue
 	h.queue = nil
+	if h.stop != "" {
+		s.finishLocally(turn.Stopped, h.stop, "stop_sequence_at_seam")
+		return
+	}
 	n := s.attempt
 	for i := range queue {
 		s.splice(queue[i].e, queue[i].ds)
@@ -124,20 +145,19 @@ func (s *Stream) probe(ds []turn.Delta) splice.Verdict {
 				continue
 			}
 			s.scratch = jsonwalk.Unescape(s.scratch[:0], d.Text)
-			h.pushed += len(s.scratch)
-			v = h.seam.Push(s.scratch)
+			v = h.say(s.scratch)
 		case turn.Open:
 			switch {
 			case d.Of == turn.Prose, d.Of == turn.Reasoning, d.Of == turn.Redacted:
-			case h.pushed == 0:
+			case len(h.plain) == 0:
 				// The turn goes on with something other than text: there is
 				// no text to join.
 				v = splice.Verdict{State: splice.Joined, Kind: splice.Empty}
 			default:
-				v = h.seam.End()
+				v = h.over()
 			}
 		case turn.Finish, turn.Terminal:
-			v = h.seam.End()
+			v = h.over()
 		case turn.Skip, turn.Head, turn.Sign, turn.Extra, turn.Close, turn.Count, turn.Pulse, turn.Fault, turn.Opaque:
 		}
 		if v.State != splice.Holding {
@@ -147,13 +167,57 @@ func (s *Stream) probe(ds []turn.Delta) splice.Verdict {
 	return v
 }
 
+// say shows the seam decoded text of the continuation. A join is decided when the
+// seam is, and no stop sequence may still straddle it.
+func (h *hop) say(p []byte) splice.Verdict {
+	h.plain = append(h.plain, p...)
+	if h.verdict.State != splice.Joined {
+		h.verdict = h.seam.Push(p)
+		if h.verdict.State != splice.Joined {
+			return h.verdict
+		}
+		p = h.plain[h.verdict.Skip:]
+	}
+	if h.stops == nil {
+		return h.verdict
+	}
+	_, hit, ok := h.stops.Push(p)
+	return h.settled(hit, ok)
+}
+
+// over tells the seam that the continuation's text has ended.
+func (h *hop) over() splice.Verdict {
+	if h.verdict.State != splice.Joined {
+		h.verdict = h.seam.End()
+		if h.verdict.State != splice.Joined {
+			return h.verdict
+		}
+		if h.stops != nil {
+			h.stops.Push(h.plain[min(h.verdict.Skip, len(h.plain)):])
+		}
+	}
+	if h.stops == nil {
+		return h.verdict
+	}
+	_, hit, _ := h.stops.End()
+	return h.settled(hit, true)
+}
+
+func (h *hop) settled(hit string, ok bool) splice.Verdict {
+	if !ok {
+		return splice.Verdict{State: splice.Holding}
+	}
+	h.stop = hit
+	return h.verdict
+}
+
 // splice edits an event of a later attempt so that it becomes part of the
 // client's message, and admits it.
 func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 	h := &s.hop
 	next := len(s.said.Blocks)
 	index := s.said.NextIndex(s.traits.IndexCallsOnly)
-	var cut cutoff
+	cut := noCut
 	for i := range ds {
 		d := &ds[i]
 		switch d.Kind {
@@ -166,7 +230,7 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 		case turn.Text:
 			prose := d.Block >= 0 && d.Block < len(h.kinds) && h.kinds[d.Block] == turn.Prose
 			if s.locate(d) && prose {
-				s.trim(d, &cut)
+				cut = s.trim(d)
 			}
 		case turn.Sign, turn.Extra, turn.Close:
 			s.locate(d)
@@ -174,26 +238,30 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 			d.Usage = s.tokens.merge(d.Usage)
 		case turn.Finish:
 			if !s.fitsSchema() {
-				s.fail(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "schema_mismatch"}, "schema_mismatch", false)
+				s.mismatch()
 				return
 			}
 		case turn.Skip, turn.Terminal, turn.Pulse, turn.Fault, turn.Opaque:
 		}
-		if cut.at != noCut {
+		if cut != noCut {
 			for j := i + 1; j < len(ds); j++ {
 				ds[j].Kind = turn.Skip
 			}
 			break
 		}
 	}
-	if cut.at == cutInvalid {
+	if cut == cutInvalid {
 		s.interrupted(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "invalid_document", Message: "the continuation does not complete the JSON document"})
 		return
 	}
 	s.closeBefore(ds)
 	s.admit(e, ds, true)
-	if cut.at != noCut && s.phase == reading {
-		s.finishLocally(turn.Stopped, cut.stop, "cut_at_"+cut.at.String())
+	if cut == cutDocument && s.phase == reading {
+		if s.fitsSchema() {
+			s.finishLocally(turn.Stopped, "", "document_end")
+		} else {
+			s.mismatch()
+		}
 	}
 }
 
@@ -261,91 +329,81 @@ func (s *Stream) locate(d *turn.Delta) bool {
 	return true
 }
 
-// cutoff says that the client's text ends inside this event.
-type cutoff struct {
-	at   cutKind
-	stop string
-}
-
-type cutKind uint8
+// cutoff says whether the client's text ends inside an event.
+type cutoff uint8
 
 const (
-	noCut       cutKind = iota
-	cutStop             // at a stop sequence that straddles the seam
-	cutDocument         // at the end of the JSON document
-	cutInvalid          // the document turned invalid
+	noCut       cutoff = iota
+	cutDocument        // at the end of the JSON document
+	cutInvalid         // the document turned invalid
 )
-
-func (c cutKind) String() string {
-	return [...]string{"none", "stop_sequence", "document_end", "invalid_document"}[c]
-}
 
 // trim takes out of a text delta what the client already has, and what comes
 // after the end of its text.
-func (s *Stream) trim(d *turn.Delta, cut *cutoff) {
+func (s *Stream) trim(d *turn.Delta) cutoff {
 	h := &s.hop
 	if h.skip > 0 {
 		n := jsonwalk.DecodedLen(d.Text)
 		if n <= h.skip {
 			h.skip -= n
 			d.Kind = turn.Skip
-			return
+			return noCut
 		}
 		d.Text = jsonwalk.CutBody(d.Text, h.skip)
 		h.skip = 0
 	}
 	if h.swallow {
 		plain := jsonwalk.Unescape(nil, d.Text)
-		n := 0
-		for n < len(plain) && (plain[n] == ' ' || plain[n] == '\n' || plain[n] == '\r' || plain[n] == '\t') {
-			n++
-		}
+		n := len(plain) - len(bytes.TrimLeft(plain, " \t\r\n"))
 		d.Text = jsonwalk.CutBody(d.Text, n)
 		h.swallow = len(d.Text) == 0
 	}
-	if len(d.Text) > 0 && (h.stops != nil || h.doc != nil) {
-		s.curb(d, cut)
+	cut := noCut
+	if h.doc != nil && len(d.Text) > 0 {
+		cut = s.curb(d)
 	}
 	if len(d.Text) == 0 {
 		d.Kind = turn.Skip
 	}
+	return cut
 }
 
-// curb ends the text where the whole answer ends: at a stop sequence that began
-// before the seam, or at the end of a structured answer.
-func (s *Stream) curb(d *turn.Delta, cut *cutoff) {
-	h := &s.hop
+// curb ends a structured answer's text where its document ends.
+func (s *Stream) curb(d *turn.Delta) cutoff {
 	plain := jsonwalk.Unescape(nil, d.Text)
-	keep := len(plain)
-	if h.doc != nil {
-		n, st := h.doc.Push(plain)
-		switch st {
-		case jsonwalk.Invalid:
-			cut.at = cutInvalid
-			return
-		case jsonwalk.Complete:
-			keep, cut.at = min(keep, n), cutDocument
-		case jsonwalk.Incomplete:
+	keep, st := s.hop.doc.Push(plain)
+	switch st {
+	case jsonwalk.Invalid:
+		return cutInvalid
+	case jsonwalk.Complete:
+		if keep == len(plain) {
+			return noCut // its own finish follows
 		}
-	}
-	if h.stops != nil {
-		n, hit, ok := h.stops.Push(plain[:keep])
-		if ok {
-			keep, cut.at, cut.stop = n, cutStop, hit
-		}
-	}
-	if keep < len(plain) {
 		d.Text = jsonwalk.Escape(nil, plain[:keep])
+		if len(bytes.TrimSpace(plain[keep:])) > 0 {
+			return cutDocument
+		}
+	case jsonwalk.Incomplete:
 	}
+	return noCut
 }
 
 // fitsSchema checks a structured answer that was spliced, before its end is let
 // out (DESIGN §3).
 func (s *Stream) fitsSchema() bool {
-	if s.hop.doc == nil || len(s.req.Schema) == 0 || s.cfg.ValidDocument == nil {
+	if s.hop.doc == nil || len(s.req.Schema) == 0 {
 		return true
 	}
-	return s.cfg.ValidDocument(s.req.Schema, s.prose())
+	schema, err := splice.NewSchema(s.req.Schema)
+	if err != nil {
+		// Not checkable here; the document itself is whole.
+		return true
+	}
+	return schema.Check(s.prose()) == nil
+}
+
+func (s *Stream) mismatch() {
+	s.fail(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "schema_mismatch"}, "schema_mismatch", false)
 }
 
 // closeBefore closes what is open on the client's wire before a new block opens

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/planner"
 	"github.com/unbroken-llm/unbroken/turn"
@@ -78,6 +79,9 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 	f.Complete, f.Unfinished = s.said.Calls()
 	for i := range s.said.Blocks {
 		s.blockFacts(&f, i)
+	}
+	if doc := s.document(); f.Words && doc != nil {
+		f.DocumentDone = doc.State() == jsonwalk.Complete
 	}
 	return f
 }
