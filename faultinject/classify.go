@@ -1,0 +1,99 @@
+package faultinject
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// classify tells the kind of an event that somebody else rendered.
+func classify(raw []byte) Kind {
+	var data []byte
+	for line := range bytes.Lines(raw) {
+		if rest, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); ok {
+			data = append(append(data, bytes.TrimPrefix(rest, []byte(" "))...), '\n')
+		}
+	}
+	data = bytes.TrimSpace(data)
+	switch {
+	case len(data) == 0:
+		return KindPing
+	case string(data) == "[DONE]":
+		return KindEnd
+	}
+	var e struct {
+		Type  string
+		Delta struct{ Type string }
+		Block struct{ Type string } `json:"content_block"`
+
+		Choices []struct {
+			Delta struct {
+				Role, Content    string
+				Refusal          string
+				Reasoning        string
+				ReasoningContent string                `json:"reasoning_content"`
+				ToolCalls        []struct{ ID string } `json:"tool_calls"`
+			}
+			FinishReason string `json:"finish_reason"`
+		}
+		Usage json.RawMessage
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return KindOther
+	}
+	if e.Type != "" {
+		return classifyMessages(e.Type, e.Delta.Type, e.Block.Type)
+	}
+	if len(e.Choices) == 0 {
+		if len(e.Usage) > 0 {
+			return KindUsage
+		}
+		return KindOther
+	}
+	switch c := e.Choices[0]; {
+	case c.FinishReason != "":
+		return KindFinish
+	case len(c.Delta.ToolCalls) > 0 && c.Delta.ToolCalls[0].ID != "":
+		return KindTool
+	case len(c.Delta.ToolCalls) > 0:
+		return KindArgs
+	case c.Delta.Content != "" || c.Delta.Refusal != "":
+		return KindText
+	case c.Delta.Reasoning != "" || c.Delta.ReasoningContent != "":
+		return KindThinking
+	case c.Delta.Role != "":
+		return KindStart
+	}
+	return KindOther
+}
+
+func classifyMessages(event, delta, block string) Kind {
+	switch event {
+	case "message_start":
+		return KindStart
+	case "content_block_start":
+		if block == "tool_use" {
+			return KindTool
+		}
+		return KindOpen
+	case "content_block_delta":
+		switch delta {
+		case "text_delta":
+			return KindText
+		case "thinking_delta":
+			return KindThinking
+		case "signature_delta":
+			return KindSignature
+		case "input_json_delta":
+			return KindArgs
+		}
+	case "content_block_stop":
+		return KindClose
+	case "message_delta":
+		return KindFinish
+	case "message_stop":
+		return KindEnd
+	case "ping":
+		return KindPing
+	}
+	return KindOther
+}

@@ -1,0 +1,19 @@
+package faultinject
+
+// Garbage puts an event into the stream that is no event of the dialect: data
+// that is not JSON.
+type Garbage struct{ At At }
+
+// Next implements Fault.
+func (f Garbage) Next(p Position, chunk []byte) Action {
+	name := ""
+	if p.Dialect == Messages {
+		name = "content_block_delta"
+	}
+	return f.At.insert(p, chunk, Step{Write: frame(Variant{}, name, `{"type":"content_block_delta","ind`+"\x01\xff")})
+}
+
+func parseGarbage(w *words) (Fault, error) {
+	at, err := w.at()
+	return Garbage{at}, err
+}

@@ -1,0 +1,33 @@
+package faultinject
+
+import "time"
+
+// Keepalive keeps the connection busy and says nothing, until the client
+// leaves (FIELD-REPORTS B1).
+type Keepalive struct {
+	At       At
+	Every    time.Duration
+	Comments bool // comments; else the dialect's own ping
+}
+
+// Next implements Fault.
+func (f Keepalive) Next(p Position, chunk []byte) Action {
+	beat := ": keepalive\n\n"
+	if p.Dialect == Messages && !f.Comments {
+		beat = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+	}
+	return f.At.cut(p, chunk, Step{Write: []byte(beat), Every: f.Every})
+}
+
+// parsePings reads "pings [every DURATION] [where]".
+func parsePings(w *words) (Fault, error) { return parseKeepalive(w, false) }
+
+// parseComments reads "comments [every DURATION] [where]".
+func parseComments(w *words) (Fault, error) { return parseKeepalive(w, true) }
+
+func parseKeepalive(w *words, comments bool) (Fault, error) {
+	f := Keepalive{Every: w.every(100 * time.Millisecond), Comments: comments}
+	var err error
+	f.At, err = w.at()
+	return f, err
+}

@@ -1,0 +1,267 @@
+package faultinject
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Headers a request may carry to steer its own treatment. A proxy relays them
+// like any unknown header.
+const (
+	HeaderScenario = "X-Fault-Scenario" // name of a scenario
+	HeaderTurn     = "X-Fault-Turn"     // key of the logical turn, for requests that look alike
+)
+
+// handle answers one request. When it returns the response has ended.
+func (s *Server) handle(ctx context.Context, in received, w wire) {
+	x := Exchange{Received: time.Now(), Proto: string(w.transport()), Method: in.method, Path: in.path, Header: in.header, Body: in.body}
+	id := s.log.begin(x)
+	path, _, _ := strings.Cut(in.path, "?")
+	var end Ending
+	switch {
+	case s.cfg.Target != nil:
+		end = s.relay(ctx, id, in, w)
+	case strings.HasSuffix(path, "/chat/completions") && in.method == http.MethodPost:
+		end = s.answer(id, Chat, path, in, w)
+	case strings.HasSuffix(path, "/messages") && in.method == http.MethodPost:
+		end = s.answer(id, Messages, path, in, w)
+	default:
+		end = s.side(id, path, in, w)
+	}
+	s.log.update(id, func(x *Exchange) {
+		x.Ended, x.Ending = time.Now(), end
+		s.note(*x)
+	})
+}
+
+// note writes the log line of an exchange.
+func (s *Server) note(x Exchange) {
+	refusal := ""
+	if x.Refusal != nil {
+		refusal = x.Refusal.Error()
+	}
+	s.cfg.Logger.Info("exchange", "id", x.ID, "proto", x.Proto, "method", x.Method, "path", x.Path, "model", x.Model, "scenario", x.Scenario,
+		"turn", x.Turn, "attempt", x.Attempt, "manner", string(x.Continuation.Manner), "seam", x.Seam, "status", x.Status,
+		"fault", x.Fault, "applied", x.Applied, "events", x.Events, "bytes", x.Bytes, "ending", string(x.Ending), "refusal", refusal,
+		"took", x.Ended.Sub(x.Received).Round(time.Millisecond))
+}
+
+// answer serves a message endpoint.
+func (s *Server) answer(id int, d Dialect, path string, in received, w wire) Ending {
+	req, r := decodeRequest(in.body)
+	if r == nil {
+		r = s.check(d, path, in, req)
+	}
+	s.log.update(id, func(x *Exchange) { x.Dialect, x.Model = d, req.Model })
+	var p Prompt
+	if r == nil {
+		var err error
+		if p, err = readPrompt(d, req); err != nil {
+			r = invalid("%v", err)
+		}
+	}
+	name := s.scenarioName(in.header, req.Model)
+	if _, ok := scenarios[name]; r == nil && !ok {
+		_, err := Scenario(name, p, s.cfg)
+		r = &Refusal{Status: 404, Type: "not_found_error", Code: "model_not_found", Message: err.Error()}
+	}
+	if r != nil {
+		return s.refuse(id, d, r, w)
+	}
+	prefills := d == Messages || chatPrefills(s.cfg.Host, p)
+	p = relabel(s.cfg.Host, p)
+	fixed := name != s.cfg.Scenario || in.header.Get(HeaderScenario) != "" || modelScenario(req.Model) != ""
+	treat := func(attempt, turnNo int) (Treatment, string) {
+		tr := s.cfg.Script.For(Query{Attempt: attempt, Turn: turnNo, Model: req.Model})
+		if tr.Scenario == "" || fixed {
+			return tr, name
+		}
+		return tr, tr.Scenario
+	}
+	t := s.turns.understand(in.header.Get(HeaderTurn), p, prefills, func(q Prompt, attempt, turnNo int) Answer {
+		_, name := treat(attempt, turnNo)
+		return scenarios[name](q, s.cfg)
+	})
+	tr, name := treat(t.attempt, t.turnNo)
+	seam := s.cfg.Seam
+	if tr.Seam != nil {
+		seam = *tr.Seam
+	}
+	a := s.compose(p, t, seam)
+	s.log.update(id, func(x *Exchange) {
+		x.Scenario, x.Turn, x.TurnNo, x.Attempt = name, t.key, t.turnNo, t.attempt
+		x.Continuation, x.Fault = t.c, tr.Text
+		if t.c.Manner != Fresh {
+			x.Seam = seam.Name
+		}
+	})
+	return s.send(id, p, t, a, tr, w)
+}
+
+// scenarioName picks the scenario: header, model name, configuration.
+func (s *Server) scenarioName(h http.Header, model string) string {
+	if name := h.Get(HeaderScenario); name != "" {
+		return name
+	}
+	if name := modelScenario(model); name != "" {
+		return name
+	}
+	return s.cfg.Scenario
+}
+
+// check is the strictness of the provider that is played.
+func (s *Server) check(d Dialect, path string, in received, req wireRequest) *Refusal {
+	var r *Refusal
+	if d == Messages {
+		r = checkMessages(in.header, req)
+	} else {
+		r = checkChat(s.cfg.Host, path, in.header, req)
+	}
+	if r == nil {
+		r = s.checkIdempotency(in)
+	}
+	return r
+}
+
+// checkIdempotency refuses a key that comes again with another body.
+func (s *Server) checkIdempotency(in received) *Refusal {
+	key := in.header.Get("Idempotency-Key")
+	if key == "" {
+		return nil
+	}
+	sum := sha256.Sum256(in.body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was, ok := s.keys[key]; ok && was != sum {
+		return &Refusal{Status: 400, Type: "idempotency_error", Message: fmt.Sprintf("Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '%s' if you meant to execute a different request.", key)}
+	}
+	s.keys[key] = sum
+	return nil
+}
+
+// compose turns a task into the answer that is sent.
+func (s *Server) compose(p Prompt, t task, seam Seam) Answer {
+	a := t.rest
+	if t.c.Manner != Fresh {
+		c := t.c
+		if s.cfg.IgnoreAnchor {
+			c.Anchor = ""
+		}
+		j := join{whole: t.whole, rest: t.rest, c: c, tools: p.Tools}
+		if len(p.Schema) > 0 && seam.Name == "" {
+			seam.Name = "schema-restart" // the grammar starts over (WIRE 2.3)
+		}
+		a = seam.apply(j)
+	}
+	return limit(stopAt(a, p.Stops), p.MaxTokens, s.cfg.Seed)
+}
+
+// refuse answers a refusal.
+func (s *Server) refuse(id int, d Dialect, r *Refusal, w wire) Ending {
+	rid := "req_" + label(s.cfg.Seed, fmt.Sprint(id))
+	s.log.update(id, func(x *Exchange) { x.Refusal, x.Status = r, r.Status })
+	return whole(w, r.Status, rid, r.body(d, rid), Refused)
+}
+
+// whole sends a whole JSON response.
+func whole(w wire, status int, requestID string, body []byte, how Ending) Ending {
+	h := http.Header{"Content-Type": {"application/json"}, "Content-Length": {fmt.Sprint(len(body))}, "Request-Id": {requestID}, "X-Request-Id": {requestID}}
+	if w.head(status, h) != nil || w.write(body) != nil {
+		return ClientClosed
+	}
+	w.end(Step{End: EndPolite})
+	return how
+}
+
+// send performs the response.
+func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) Ending {
+	variant := s.cfg.Variant
+	for _, name := range tr.Variants {
+		if err := variant.Set(name); err != nil {
+			panic("BUG: the script parser let a variant pass: " + err.Error())
+		}
+	}
+	if a.Usage.In == 0 {
+		a.Usage.In = max(1, p.size()/4)
+	}
+	salt := label(s.cfg.Seed, t.key, fmt.Sprint(id))
+	prefix := map[Dialect]string{Chat: "chatcmpl-", Messages: "msg_01"}[p.Dialect]
+	o := Options{Model: p.Model, ID: prefix + salt, Created: time.Now().Unix(), Seed: s.cfg.Seed,
+		IncludeUsage: p.IncludeUsage, N: p.N, Logprobs: p.Logprobs, Variant: variant}
+	pace := s.cfg.Pace
+	if tr.Pace != nil {
+		pace = *tr.Pace
+	}
+	events := []Event{{KindOther, RenderWhole(p.Dialect, a, o)}}
+	kind := "application/json"
+	if p.Stream {
+		events, kind = Render(p.Dialect, a, o), "text/event-stream; charset=utf-8"
+	}
+	d := &drive{w: w, faults: tr.Faults, pace: pace, closed: s.closing,
+		total: total(events),
+		pos:   Position{Dialect: p.Dialect, Model: p.Model, ID: o.ID, Total: len(events), Seed: s.cfg.Seed}}
+	if r := unmet(tr.Faults, w.transport()); r != nil {
+		return s.refuse(id, p.Dialect, r, w)
+	}
+	h := http.Header{"Content-Type": {kind}, "Cache-Control": {"no-cache"}, "Request-Id": {"req_" + salt}, "X-Request-Id": {"req_" + salt}}
+	end := d.open()
+	if end == "" {
+		end = d.head(http.StatusOK, h)
+	}
+	for _, e := range events {
+		if end != "" {
+			break
+		}
+		end = d.event(e)
+	}
+	if end == "" {
+		end = d.finish()
+	}
+	if end == Complete || d.finished {
+		s.turns.done(t.key)
+	}
+	s.settle(id, d)
+	return end
+}
+
+// settle copies what a drive did into the log.
+func (s *Server) settle(id int, d *drive) {
+	s.log.update(id, func(x *Exchange) {
+		x.Status, x.Applied, x.Events, x.Bytes = d.status, d.applied, d.sent, d.bytes
+	})
+}
+
+// total is the length of a body, before compression.
+func total(events []Event) int64 {
+	var n int64
+	for _, e := range events {
+		n += int64(len(e.Raw))
+	}
+	return n
+}
+
+// unmet refuses faults that cannot happen on this transport.
+func unmet(faults []Fault, have Transport) *Refusal {
+	for _, f := range faults {
+		if n, ok := f.(Needy); ok && n.Needs() != have {
+			return &Refusal{Status: 500, Type: "api_error", Message: fmt.Sprintf("the fault script asks for something that needs %s, but this request came over %s: point the client at the other URL", n.Needs(), have)}
+		}
+	}
+	return nil
+}
+
+// size is the length of everything the prompt says.
+func (p Prompt) size() int {
+	n := len(p.System)
+	for _, t := range p.Turns {
+		n += len(t.Text)
+		for _, r := range t.Results {
+			n += len(r.Text)
+		}
+	}
+	return n
+}

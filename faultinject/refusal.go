@@ -1,0 +1,40 @@
+package faultinject
+
+import "fmt"
+
+// A Refusal is a request turned down before any answer, in the words of the
+// provider. It is also used for the errors faults produce.
+type Refusal struct {
+	Status  int
+	Type    string
+	Code    string // Chat only; empty is null
+	Param   string // Chat only; empty is null
+	Message string
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("%d %s: %s", r.Status, r.Type, r.Message) }
+
+func invalid(format string, args ...any) *Refusal {
+	return &Refusal{Status: 400, Type: "invalid_request_error", Message: fmt.Sprintf(format, args...)}
+}
+
+func invalidParam(param, format string, args ...any) *Refusal {
+	r := invalid(format, args...)
+	r.Param = param
+	return r
+}
+
+// body renders the refusal as the JSON body of its dialect.
+func (r *Refusal) body(d Dialect, requestID string) []byte {
+	if d == Messages {
+		return fmt.Appendf(nil, `{"type":"error","error":{"type":%s,"message":%s},"request_id":%s}`, quote(r.Type), quote(r.Message), quote(requestID))
+	}
+	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":%s,"code":%s}}`, quote(r.Message), quote(r.Type), orNull(r.Param), orNull(r.Code))
+}
+
+func orNull(s string) string {
+	if s == "" {
+		return "null"
+	}
+	return quote(s)
+}

@@ -1,0 +1,217 @@
+package faultinject
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// targetClient talks to a real provider: no deadline, no redirects with
+// credentials, no decompression behind our back.
+func targetClient() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// hopHeaders are not relayed (RFC 9110 §7.6.1); the X-Fault headers are ours.
+var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade", "Content-Length", "Host", "Accept-Encoding", HeaderScenario, HeaderTurn}
+
+// relay passes a request on to the target and applies the script's faults to
+// its answer.
+func (s *Server) relay(ctx context.Context, id int, in received, w wire) Ending {
+	d, faults := s.targetDrive(id, in, w)
+	if r := unmet(faults, w.transport()); r != nil {
+		return s.refuse(id, d.pos.Dialect, r, w)
+	}
+	end := d.open()
+	if end == "" {
+		end = s.relayBody(ctx, d, in)
+	}
+	if d.finished {
+		s.turns.done(d.turn)
+	}
+	s.settle(id, d)
+	return end
+}
+
+// targetDrive prepares the drive of a relayed request. Attempts are counted as
+// for the provider's own answers, but a continuation is known by its wording
+// alone, since nobody knows what the target meant to say.
+func (s *Server) targetDrive(id int, in received, w wire) (*drive, []Fault) {
+	d := &drive{w: w, closed: s.closing, pos: Position{Seed: s.cfg.Seed, ID: label(s.cfg.Seed, string(in.body))}}
+	path, _, _ := strings.Cut(in.path, "?")
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+		d.pos.Dialect = Chat
+	case strings.HasSuffix(path, "/messages"):
+		d.pos.Dialect = Messages
+	default:
+		return d, nil
+	}
+	req, r := decodeRequest(in.body)
+	p, err := readPrompt(d.pos.Dialect, req)
+	if r != nil || err != nil {
+		return d, nil // the target will say what is wrong with it
+	}
+	manner, partial, base := mannerOf(p, true)
+	if manner == Asked && !goOn.MatchString(p.Turns[len(p.Turns)-1].Text) {
+		manner, base = Fresh, p
+	}
+	key, turnNo := turnKey(in.header.Get(HeaderTurn), base)
+	attempt := s.turns.count(key)
+	tr := s.cfg.Script.For(Query{Attempt: attempt, Turn: turnNo, Model: p.Model})
+	d.turn = key
+	d.faults, d.pos.Model, d.pace = tr.Faults, p.Model, s.cfg.Pace
+	if tr.Pace != nil {
+		d.pace = *tr.Pace
+	}
+	s.log.update(id, func(x *Exchange) {
+		x.Dialect, x.Model, x.Turn, x.TurnNo, x.Attempt, x.Fault = d.pos.Dialect, p.Model, key, turnNo, attempt, tr.Text
+		x.Continuation = Continuation{Manner: manner, Said: partial.Text}
+	})
+	return d, tr.Faults
+}
+
+// count counts one more attempt of a turn.
+func (ts *turns) count(key string) int {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	st := ts.byID[key]
+	if st == nil {
+		st = &turnState{}
+		ts.byID[key] = st
+	}
+	st.attempts++
+	return st.attempts
+}
+
+func (s *Server) relayBody(ctx context.Context, d *drive, in received) Ending {
+	res, err := s.askTarget(ctx, in)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ClientClosed
+		}
+		r := &Refusal{Status: http.StatusBadGateway, Type: "api_error", Message: "the target cannot be reached: " + plainError(err)}
+		return d.reply(&Reply{Status: r.Status, Header: http.Header{"Content-Type": {"application/json"}}, Body: r.body(d.pos.Dialect, "")})
+	}
+	defer res.Body.Close()
+	h := res.Header.Clone()
+	for _, name := range hopHeaders {
+		h.Del(name)
+	}
+	if end := d.head(res.StatusCode, h); end != "" {
+		return end
+	}
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		return d.copyPlain(res.Body)
+	}
+	return d.copyEvents(res.Body)
+}
+
+func (s *Server) askTarget(ctx context.Context, in received) (*http.Response, error) {
+	u, err := url.Parse(strings.TrimSuffix(s.cfg.Target.String(), "/") + in.path)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, in.method, u.String(), bytes.NewReader(in.body))
+	if err != nil {
+		return nil, err
+	}
+	req.GetBody = nil // no hidden retries
+	req.Header = in.header.Clone()
+	for _, name := range hopHeaders {
+		req.Header.Del(name)
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	return s.client.Do(req)
+}
+
+// plainError leaves out the URL, which may carry a key.
+func plainError(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err.Error()
+	}
+	return err.Error()
+}
+
+// copyPlain relays a body that is no stream of events.
+func (d *drive) copyPlain(body io.Reader) Ending {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			if end := d.write(buf[:n]); end != "" {
+				return end
+			}
+		}
+		if end, over := d.targetEnded(err); over {
+			return end
+		}
+	}
+}
+
+// copyEvents relays a stream event by event, each one as the target sent it.
+func (d *drive) copyEvents(body io.Reader) Ending {
+	var pending []byte
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buf)
+		pending = append(pending, buf[:n]...)
+		for {
+			size := eventLen(pending)
+			if size == 0 {
+				break
+			}
+			raw := bytes.Clone(pending[:size])
+			pending = pending[size:]
+			if end := d.event(Event{classify(raw), raw}); end != "" {
+				return end
+			}
+		}
+		if err != nil && len(pending) > 0 {
+			if end := d.write(pending); end != "" {
+				return end
+			}
+		}
+		if end, over := d.targetEnded(err); over {
+			return end
+		}
+	}
+}
+
+// targetEnded ends the response the way the target's ended.
+func (d *drive) targetEnded(err error) (Ending, bool) {
+	switch {
+	case err == nil:
+		return "", false
+	case errors.Is(err, io.EOF):
+		return d.finish(), true
+	}
+	select {
+	case <-d.w.gone():
+		return ClientClosed, true
+	default:
+	}
+	d.w.end(Step{End: EndFIN})
+	return CutFIN, true
+}
+
+// eventLen returns the length of the first event of p, its blank line
+// included, or zero if it is not complete.
+func eventLen(p []byte) int {
+	best := 0
+	for _, sep := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
+		if i := bytes.Index(p, []byte(sep)); i >= 0 && (best == 0 || i+len(sep) < best) {
+			best = i + len(sep)
+		}
+	}
+	return best
+}
