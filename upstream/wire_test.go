@@ -109,7 +109,10 @@ func (w *wire) reset() {
 	w.Close()
 }
 
-// gone blocks until the client closed its end, and returns what it sent before.
+// fin ends the provider's direction politely. A plain close would turn into an RST wherever the client's bytes lie unread.
+func (w *wire) fin() { _ = w.Conn.(*net.TCPConn).CloseWrite() }
+
+// gone blocks until the client closed its end.
 func (w *wire) gone() { _, _ = io.Copy(io.Discard, w.br) }
 
 func newClient(t *testing.T, cfg Config) *Client {
