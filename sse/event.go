@@ -3,7 +3,8 @@ package sse
 import "bytes"
 
 // Event is one unit of a stream. Its slices alias the scanner's memory or the pushed slice and are valid until the next
-// Push.
+// Push. Unless several data lines had to be joined, Data is a two-index slice of Raw, so that jsonwalk.Offset finds the
+// place in Raw of anything cut from Data; they share memory, so append to neither.
 type Event struct {
 	Name []byte // value of the last event field; nil when there was none
 	Data []byte // data lines joined by LF; nil when there was no data field, empty but not nil for an empty one

@@ -15,7 +15,7 @@ func (s *Scanner) whole() (e Event, ok bool) {
 			if len(e.Raw) > s.limit() {
 				return Event{}, false
 			}
-			s.unit, s.line, s.lf, s.cr, s.ends = next, next, following(in, next), len(in), max(s.ends, endPlain)
+			s.unit, s.line, s.lf = next, next, following(in, next)
 			return e, true
 		case len(line) > 5 && string(line[:6]) == "data: " && e.Data == nil:
 			e.Data = line[6:]

@@ -46,7 +46,7 @@ type Scanner struct {
 
 	begun   bool    // the BOM question is settled
 	skipLF  bool    // the last unit ended in a CR at the very end of a push: an LF here belongs to it
-	ends    lineEnd // how lines have ended so far
+	ends    lineEnd // what a CR has meant so far
 	join    []byte  // joined data of units with several data lines, until the next Push
 	dropped int     // bytes of the unit that exceeded Limit
 	err     error
@@ -61,9 +61,9 @@ type span struct {
 type lineEnd uint8
 
 const (
-	endUnknown lineEnd = iota // no line has ended yet
-	endPlain                  // LF or a lone CR
-	endCRLF                   // at least one line ended in CRLF
+	endUnknown lineEnd = iota // no CR seen yet
+	endCR                     // lines have ended in a lone CR, and none in CRLF
+	endCRLF                   // at least one line has ended in CRLF
 )
 
 // Push hands the next bytes to the scanner, which reads them in Next. It invalidates the events handed out before. The
@@ -148,7 +148,7 @@ func (s *Scanner) Next() (Event, bool) {
 		ends := single || len(line) == 0
 		// Whether an LF follows is unknown. It matters only when the unit ends here: then waiting would delay a stream
 		// of lone CRs for ever, and not waiting would split a CRLF. The stream's own habit decides.
-		if lone && (!ends || s.ends != endPlain) {
+		if lone && (!ends || s.ends != endCR) {
 			return s.wait()
 		}
 		if !ends {
@@ -190,8 +190,8 @@ func (s *Scanner) advance(end, next int, lone bool) {
 	s.skipLF = lone
 	if next-end == 2 {
 		s.ends = endCRLF
-	} else if s.ends == endUnknown {
-		s.ends = endPlain
+	} else if s.ends == endUnknown && s.in[end] == '\r' {
+		s.ends = endCR
 	}
 	if s.lf < next {
 		s.lf = index(s.in, next, '\n')

@@ -135,6 +135,7 @@ func TestUnitsLeaveAtOnce(t *testing.T) {
 		{"event and name in separate reads are one event", []string{"event: a\n", "data: x\n\n"}, []int{0, 1}},
 		{"crlf waits for its second half", []string{"data: x\r\n\r", "\n"}, []int{0, 1}},
 		{"lone crs go at once", []string{"data: x\r\r", "data: y\r\r", ":hb\r"}, []int{1, 1, 1}},
+		{"a cr among lfs may be half a crlf", []string{"data: x\n\n", ":hb\r", "\n"}, []int{1, 0, 1}},
 		{"the first line end of a stream may be half a crlf", []string{":hb\r", "\n", ":hb\r", "\n"}, []int{0, 1, 0, 1}},
 		{"lone crs until an lf shows that it was crlf", []string{"data: x\r\r", "\ndata: y\r\n\r", "\n"}, []int{1, 0, 1}},
 	} {

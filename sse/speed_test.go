@@ -55,6 +55,9 @@ func TestWholeEventsAreNotCopied(t *testing.T) {
 	if &e.Raw[0] != &p[0] || cap(s.buf) != 0 {
 		t.Error("the event was copied though nothing was left over")
 	}
+	if at := cap(e.Raw) - cap(e.Data); !bytes.HasPrefix(e.Raw[at:], e.Data) {
+		t.Error("the data of a single line cannot be found in the raw bytes")
+	}
 }
 
 // A 5 MB event must cost memory only while it lasts, also when the push that ends it already holds part of the next one,
