@@ -74,7 +74,7 @@ func (s *Seam) equip(a *attempt) {
 		return
 	}
 	floor := few
-	if glues {
+	if glues || s.join.tight(a.first) && !a.spaced {
 		floor = glued
 	}
 	need := min(enough, max(floor, (s.solid+1)/2))
@@ -94,7 +94,7 @@ func (s *Seam) equip(a *attempt) {
 	case Echoing:
 		a.whole.need = 1
 	case Asked:
-		if a.kind&Fence == 0 && s.fenced {
+		if a.kind&Fence == 0 && (s.fenced || s.c.JSON) {
 			a.fence.state = alive
 		}
 	}

@@ -1,10 +1,5 @@
 package splice
 
-import (
-	"unicode"
-	"unicode/utf8"
-)
-
 func (s *Seam) fail(reason string) { s.verdict = Verdict{State: Failed, Reason: reason} }
 
 func (s *Seam) joined(kind Kind, skip, overlap int) {
@@ -94,7 +89,8 @@ func (s *Seam) conclude() {
 			continue
 		}
 		// Code that begins a line goes on nowhere but at the head of one.
-		if s.join.glues(a.first) || s.join.tight(a.first) || a.kind&Fence != 0 && len(a.lead) > 0 && !s.join.lineHead {
+		cutLine := a.kind&Fence != 0 && len(a.lead) > 0 && !s.join.lineHead && !s.c.JSON
+		if cutLine || s.join.glues(a.first) || s.join.tight(a.first) {
 			s.fail(Unanchored)
 			return
 		}
@@ -172,52 +168,4 @@ func (s *Seam) swallow() int {
 		shown = s.c.Said[len(s.c.Said)-s.c.Stripped:]
 	}
 	return doubled(shown, s.lead)
-}
-
-// settling reads on behind a repetition, up to where the new text begins.
-type settling struct {
-	kind     Kind
-	cut      int // offset behind the repetition
-	overlap  int
-	lead     []byte
-	solid    bool
-	sentinel sentinel
-}
-
-func (t *settling) add(r rune, raw []byte) {
-	t.sentinel.add(r, raw)
-	if t.solid = t.solid || !unicode.IsSpace(r); !t.solid {
-		t.lead = append(t.lead, raw...)
-	}
-}
-
-// begin settles a repetition that ends at cut, reading again what was read behind it.
-func (s *Seam) begin(kind Kind, cut int, a *attempt) {
-	s.settling = &settling{kind: kind, cut: cut, overlap: cut - a.from, sentinel: sentinel{state: dead}}
-	if s.c.Manner == Asked {
-		s.settling.sentinel = newSentinel(s.c.Sentinel)
-	}
-	for again := s.recent[len(s.recent)-(s.pos-cut):]; len(again) > 0; {
-		r, size := utf8.DecodeRune(again)
-		s.settling.add(r, again[:size])
-		again = again[size:]
-	}
-	s.settle()
-}
-
-// settle decides once the new text begins, so that white space is neither doubled nor the sentinel shown.
-func (s *Seam) settle() {
-	t := s.settling
-	switch {
-	case s.over && t.sentinel.state == found:
-		s.joined(t.kind&^base|Sentinel, s.pos, t.overlap)
-	case t.sentinel.more:
-		s.fail(Chatter)
-	case s.over && !t.solid && s.c.Manner == Asked && t.kind.Base() != Whole:
-		s.fail(Blank)
-	case s.over, t.solid && t.sentinel.state == dead, s.c.Manner != Asked && len(t.lead) >= len(s.after):
-		s.joined(t.kind, t.cut+doubled(s.after, t.lead), t.overlap)
-	case len(t.lead) > s.c.Window:
-		s.fail(TooLong)
-	}
 }

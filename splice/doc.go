@@ -40,6 +40,6 @@
 // twice: what is said twice (table rows, refrains) may be said a third time. A repetition of less than 8 characters is text
 // ("very " + "very good" stays), except where keeping it would glue words ("AB" + "ABCD").
 //
-// [Stops] finds a stop sequence that begins before the seam and ends behind it. [Document] and [Schema] check structured
+// [Guard] keeps the sentinel out of the text behind the seam. [Stops] finds a stop sequence that begins before the seam and ends behind it. [Document] and [Schema] check structured
 // output over the seam.
 package splice

@@ -165,7 +165,7 @@ func (s *Seam) read(r rune, raw []byte) {
 		was := a.fence.state
 		s.addTo(a, r, raw, s.pos)
 		if was != found && a.fence.state == found {
-			trust := a.fence.fence.info || !s.join.lineHead
+			trust := a.fence.fence.info || !s.join.lineHead || !s.fenced // else it may close the one that is open
 			s.attempts = append(s.attempts, &attempt{kind: a.kind | Fence, begin: s.pos, trust: trust, line: true})
 			break // The line break belongs to the fence, not to what it opens.
 		}

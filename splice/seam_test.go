@@ -135,6 +135,9 @@ var seamCases = []seamCase{
 	{"json that begins again", json(`{"name": "Ada", "born": 18`), `{"name": "Ada", "died": 1`, "failed: diverged"},
 	{"json that is said again", json(`{"name": "Ada", "born": 18`), `{"name": "Ada", "born": 1815}`, `whole: {"name": "Ada", "born": 1815}`},
 	{"json goes on behind a colon", json(`{"name": "Ada", "born":`), `1815}`, `exact: {"name": "Ada", "born":1815}`},
+	{"json that is said again in a fence", json(`{"name": "Ada", "born": 18`), "```json\n{\"name\": \"Ada\", \"born\": 1815}\n```", "fence+whole: {\"name\": \"Ada\", \"born\": 1815}\n```"},
+	{"json that goes on in a fence", json(`{"name": "Ada",`), "```json\n  \"born\": 1815}\n```", "fence+exact: {\"name\": \"Ada\",  \"born\": 1815}\n```"},
+	{"short answer again behind its full stop", prefill("Hello!"), "Hello! How are you?", "whole: Hello! How are you?"},
 
 	// Preambles and fences.
 	{"preamble before the anchor", asked(story), "Sure! Here is the continuation:\n\nnets, and every evening they sat by the fire and sang", "preamble+anchor: " + story + " and sang"},
