@@ -11,46 +11,38 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// body sources of every transport: send is called with the bytes of one write at a time.
+// transports are the ways a body may arrive. A server calls send for each piece, then end or not.
 var transports = []struct {
-	name string
-	open func(t *testing.T, serve func(send func([]byte), end func())) *Response
+	name  string
+	serve func(t *testing.T, script func(send func([]byte), end func())) *Target
 }{
-	{"http/1.1", func(t *testing.T, serve func(func([]byte), func())) *Response {
-		p := newPeer(t, func(_ int, w *wire) { serveChunked(w, serve) })
-		return open(t, newClient(t, Config{}), p.target("http"), post("{}"))
+	{"http/1.1", func(t *testing.T, script func(func([]byte), func())) *Target {
+		return newPeer(t, func(_ int, w *wire) { serveChunked(w, script) }).target("http")
 	}},
-	{"http/1.1 over TLS", func(t *testing.T, serve func(func([]byte), func())) *Response {
+	{"http/1.1 over TLS", func(t *testing.T, script func(func([]byte), func())) *Target {
 		id := newIdentity(t)
-		p := newPeer(t, func(_ int, w *wire) {
+		return id.target(newPeer(t, func(_ int, w *wire) {
 			if s := id.accept(w, "http/1.1"); s != nil {
-				serveChunked(s, serve)
+				serveChunked(s, script)
 			}
-		})
-		return open(t, newClient(t, Config{}), id.target(p), post("{}"))
+		}))
 	}},
-	{"http/2", func(t *testing.T, serve func(func([]byte), func())) *Response {
-		p := h2peer(t, func(_ int, f *frames) {
+	{"http/2", func(t *testing.T, script func(func([]byte), func())) *Target {
+		return h2peer(t, func(_ int, f *frames) {
 			id, _ := f.request()
 			f.ok(id)
-			var mu sync.Mutex
-			serve(func(b []byte) {
-				mu.Lock()
-				defer mu.Unlock()
-				_ = f.fr.WriteData(id, false, b)
-			}, func() { _ = f.fr.WriteData(id, true, nil) })
+			script(func(b []byte) { _ = f.fr.WriteData(id, false, b) }, func() { _ = f.fr.WriteData(id, true, nil) })
 			f.next(http2.FrameRSTStream)
-		})
-		return open(t, newClient(t, Config{}), p.target("h2c"), post("{}"))
+		}).target("h2c")
 	}},
 }
 
-func serveChunked(w *wire, serve func(func([]byte), func())) {
+func serveChunked(w *wire, script func(func([]byte), func())) {
 	if req, _ := w.request(); req == nil {
 		return
 	}
 	w.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-	serve(func(b []byte) { w.say(fmt.Sprintf("%x\r\n%s\r\n", len(b), b)) }, func() { w.say("0\r\n\r\n") })
+	script(func(b []byte) { w.say(fmt.Sprintf("%x\r\n%s\r\n", len(b), b)) }, func() { w.say("0\r\n\r\n") })
 	w.gone()
 }
 
@@ -58,11 +50,12 @@ func TestWakeOfABlockedNext(t *testing.T) {
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
 			more := make(chan struct{})
-			res := tr.open(t, func(send func([]byte), end func()) {
+			to := tr.serve(t, func(send func([]byte), end func()) {
 				<-more
 				send([]byte("hello"))
 				end()
 			})
+			res := open(t, newClient(t, Config{}), to, post("{}"))
 			seen := make(chan struct{})
 			go func() {
 				for range 200 {
@@ -88,10 +81,11 @@ func TestWakeOfABlockedNext(t *testing.T) {
 func TestWakeBeforeNext(t *testing.T) {
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
-			res := tr.open(t, func(send func([]byte), end func()) {
+			to := tr.serve(t, func(send func([]byte), end func()) {
 				send([]byte("hello"))
 				end()
 			})
+			res := open(t, newClient(t, Config{}), to, post("{}"))
 			res.Wake()
 			res.Wake()
 			if p, err := res.Next(); err != ErrWoken || p != nil {
@@ -128,7 +122,7 @@ func TestWakeStorm(t *testing.T) {
 	const numbers = 20000
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
-			res := tr.open(t, func(send func([]byte), end func()) {
+			to := tr.serve(t, func(send func([]byte), end func()) {
 				var b []byte
 				for i := range uint32(numbers) {
 					if b = binary.BigEndian.AppendUint32(b, i); i%97 == 0 || i == numbers-1 {
@@ -138,6 +132,7 @@ func TestWakeStorm(t *testing.T) {
 				}
 				end()
 			})
+			res := open(t, newClient(t, Config{}), to, post("{}"))
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
 			for range 3 {

@@ -71,6 +71,12 @@ func (p *peer) close() {
 	p.wg.Wait()
 }
 
+// served stops accepting and waits until every connection has been served to its end, without closing any.
+func (p *peer) served() {
+	p.ln.Close()
+	p.wg.Wait()
+}
+
 func (p *peer) accepted() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
