@@ -256,6 +256,10 @@ func (d *decoder) delta(dst []turn.Delta, f frame, data []byte) ([]turn.Delta, e
 		kind, fits = turn.Extra, true
 	}
 	body, isString := p.body()
+	if kind == turn.Text && jsonwalk.KindOf(p.partial) == jsonwalk.KindObject {
+		// Some hosts send arguments as the object itself (FIELD-REPORTS C13); as text they are the same arguments.
+		body, isString = jsonwalk.Escape(nil, p.partial), true
+	}
 	switch {
 	case kind == turn.Extra || of == turn.Unknown && found || !isString && p.said():
 		kind, fits, body = turn.Extra, true, nil
@@ -322,8 +326,7 @@ func (p *payload) value() []byte {
 
 func (p *payload) body() (body []byte, ok bool) { return jsonwalk.String(p.value()) }
 
-// said reports whether the text member is there and not null: something that is not a string was said, such as
-// arguments as an object (FIELD-REPORTS C13).
+// said reports whether the text member is there and not null: something that is not a string was said.
 func (p *payload) said() bool {
 	v := p.value()
 	return v != nil && !jsonwalk.IsNull(v)

@@ -78,7 +78,13 @@ func messageDelta(dst []byte, e dialect.Ending, said *turn.Snapshot) []byte {
 	} else {
 		data = append(data, "null"...)
 	}
-	data = append(data, `},"usage":{"output_tokens":`...)
+	data = append(data, `},"usage":{`...)
+	if in, _ := jsonwalk.Int(jsonwalk.Get(said.Head, "message", "usage", "input_tokens")); e.Usage.Known && e.Usage.Input > 0 && e.Usage.Input != in {
+		// Hosted tools make the prompt grow during the turn; message_start told its first size.
+		data = append(data, `"input_tokens":`...)
+		data = append(strconv.AppendInt(data, e.Usage.Input, 10), ',')
+	}
+	data = append(data, `"output_tokens":`...)
 	data = strconv.AppendInt(data, outputTokens(e.Usage, said), 10)
 	return sse.Append(dst, "message_delta", append(data, "}}"...))
 }
