@@ -129,7 +129,7 @@ func (c *conn) open(ctx context.Context, t *Target, r *Request) (*Response, *Err
 		switch {
 		case e == nil:
 			s = Partial
-		case up.sent.Load() == 0:
+		case up.nothingLeft():
 			s = NotSent
 		default:
 			s = e.Safety

@@ -1,11 +1,11 @@
 package upstream
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"time"
@@ -147,27 +147,25 @@ func (h *host) tunnel(ctx context.Context, raw, nc net.Conn) error {
 	if _, err := nc.Write([]byte(req + "\r\n")); err != nil {
 		return err
 	}
-	// The target speaks only when spoken to, so nothing behind the head can get lost in this buffer: both TLS and HTTP/2 start with us.
-	br := bufio.NewReaderSize(nc, 512)
+	// Byte by byte: an HTTP/2 target speaks first, and what is behind the head belongs to it.
 	var text []byte
+	var b [1]byte
 	for len(text) < h.client.cfg.MaxHeaderBytes {
-		line, err := br.ReadSlice('\n')
-		if err != nil && err != bufio.ErrBufferFull {
+		if _, err := io.ReadFull(nc, b[:]); err != nil {
 			return err
 		}
-		text = append(text, line...)
-		if n := headEnd(text, 0); n > 0 {
-			head, err := parseHead(string(text))
-			if err != nil {
-				return err
-			}
-			if head.status/100 == 1 {
-				text = text[:0]
-				continue
-			}
-			if head.status/100 != 2 {
-				return fmt.Errorf("refused the tunnel with status %d", head.status)
-			}
+		if text = append(text, b[0]); b[0] != '\n' || headEnd(text, 0) == 0 {
+			continue
+		}
+		head, err := parseHead(string(text))
+		switch {
+		case err != nil:
+			return err
+		case head.status/100 == 1:
+			text = text[:0]
+		case head.status/100 != 2:
+			return fmt.Errorf("refused the tunnel with status %d", head.status)
+		default:
 			return nil
 		}
 	}

@@ -106,7 +106,7 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	unbind := context.AfterFunc(ctx, cancel)
 	own = context.WithValue(own, connKey{}, &brought{cc: l.cc})
-	up := &h2upload{r: r.BodyStream}
+	up := &h2upload{}
 	res, err := l.host.client.h2.RoundTrip(l.request(own, t, r, up))
 	if !unbind() {
 		cancel()
@@ -153,9 +153,10 @@ func (l *h2link) request(ctx context.Context, t *Target, r *Request, up *h2uploa
 	}
 	switch size := r.size(); {
 	case r.BodyStream != nil && size != 0:
+		up.r, up.left = r.BodyStream, size
 		req.Body, req.ContentLength = up, size
 	case size > 0:
-		up.r = bytes.NewReader(r.Body)
+		up.r, up.left = bytes.NewReader(r.Body), size
 		req.Body, req.ContentLength = up, size
 	}
 	req.GetBody = func() (io.ReadCloser, error) { return nil, errRetryWish }
@@ -186,6 +187,7 @@ func (l *h2link) openError(err error, up *h2upload) *Error {
 type h2upload struct {
 	mu     sync.Mutex
 	r      io.Reader
+	left   int64 // bytes still to be read, -1 when only the reader knows
 	closed bool
 	read   bool
 	err    error
@@ -197,8 +199,20 @@ func (u *h2upload) Read(p []byte) (int, error) {
 	if u.closed {
 		return 0, io.ErrClosedPipe
 	}
+	if u.left == 0 {
+		return 0, io.EOF
+	}
+	if u.left > 0 && int64(len(p)) > u.left {
+		p = p[:u.left]
+	}
 	n, err := u.r.Read(p)
 	u.read = u.read || n > 0
+	if u.left > 0 {
+		u.left -= int64(n)
+		if err == io.EOF && u.left > 0 {
+			err = errShortSource // the library would end the stream politely
+		}
+	}
 	if err != nil && err != io.EOF {
 		u.err = err
 	}

@@ -3,6 +3,7 @@ package upstream
 import (
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -98,7 +99,7 @@ func TestConnectionClosedWhileIdleIsNotUsed(t *testing.T) {
 			<-left
 			idle := onlyIdle(t, c)
 			for idle.quiet() { // until the kernel has delivered what the provider did
-				time.Sleep(time.Millisecond)
+				runtime.Gosched()
 			}
 			res := open(t, c, p.target("http"), post("{}"))
 			if body, err := drain(res); body != "hello" || err != io.EOF || res.Reused {
@@ -162,8 +163,6 @@ func TestUnusableConnectionIsReplacedOnce(t *testing.T) {
 	if _, err := drain(open(t, c, p.target("http"), post("{}"))); err != io.EOF {
 		t.Fatal(err)
 	}
-	held := make(chan struct{})
-	defer close(held)
 	// Our own direction shut: the peek finds an open, silent connection, and the write fails with nothing sent.
 	if err := onlyIdle(t, c).raw.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -178,9 +177,10 @@ func TestUnusableConnectionIsReplacedOnce(t *testing.T) {
 }
 
 func TestIdleConnectionsAreBoundedAndReaped(t *testing.T) {
-	release := make(chan struct{})
+	arrived, release := make(chan struct{}), make(chan struct{})
 	p := newPeer(t, func(_ int, w *wire) {
 		w.request()
+		arrived <- struct{}{}
 		<-release
 		w.say(ok5)
 		w.gone()
@@ -196,8 +196,8 @@ func TestIdleConnectionsAreBoundedAndReaped(t *testing.T) {
 			done <- err
 		}()
 	}
-	for p.accepted() < 5 {
-		time.Sleep(time.Millisecond)
+	for range 5 {
+		<-arrived
 	}
 	close(release)
 	for range 5 {

@@ -19,7 +19,7 @@ var errShortSource = errors.New("request body is shorter than its size")
 
 // upload is the sending of one request.
 type upload struct {
-	sent     atomic.Int64 // bytes handed to the kernel or to TLS
+	sent     atomic.Int64 // bytes of finished writes, handed to the kernel or to TLS
 	answered atomic.Bool  // a final head arrived: a failing source no longer ends the attempt
 	done     chan struct{}
 	streamed bool // the body comes from a reader we cannot interrupt
@@ -142,6 +142,17 @@ func (up *upload) complete() bool {
 	case <-up.done:
 		err, _, _ := up.failure()
 		return err == nil
+	default:
+		return false
+	}
+}
+
+// nothingLeft reports the proof that not one byte of the request left: the sending is over, and its count is zero. A write still under
+// way may have got anywhere.
+func (up *upload) nothingLeft() bool {
+	select {
+	case <-up.done:
+		return up.sent.Load() == 0
 	default:
 		return false
 	}
