@@ -1,0 +1,241 @@
+package openaichat
+
+import (
+	"bytes"
+
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+	"github.com/unbroken-llm/unbroken/sse"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// Decoder decodes one attempt. The zero value is ready.
+type Decoder struct {
+	identified bool // the head was seen
+	cited      bool // top-level citations were noted
+	blocks     int  // blocks opened so far
+	lanes      []lane
+	out        []turn.Delta // what Decode appends to
+}
+
+func (d *Decoder) put(x turn.Delta) { d.out = append(d.out, x) }
+
+// Decode implements dialect.Decoder. In one chunk the order is: head, then per
+// choice reasoning, answer, refusal, calls, extras and finish, then usage, then
+// an error. A chunk that says nothing is a pulse.
+func (d *Decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
+	d.out = dst
+	err := d.decode(e)
+	out := d.out
+	d.out = nil
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+func (d *Decoder) decode(e sse.Event) error {
+	data := bytes.TrimSpace(e.Data)
+	failed := string(e.Name) == "error"
+	switch {
+	case e.Comment():
+		// Older llama.cpp builds report errors as an "error: {...}" line.
+		if line, ok := bytes.CutPrefix(bytes.TrimSpace(e.Stray()), []byte("error:")); ok {
+			d.put(turn.Delta{Kind: turn.Fault, Fault: readFault(chunk{fault: bytes.TrimSpace(line)})})
+		}
+		return nil
+	case string(data) == "[DONE]":
+		d.put(turn.Delta{Kind: turn.Terminal})
+		return nil
+	case len(data) == 0 && failed, len(data) > 0 && data[0] != '{' && failed:
+		d.put(turn.Delta{Kind: turn.Fault, Fault: &turn.WireFault{Message: string(data)}, Raw: data})
+		return nil
+	case len(data) == 0, data[0] == ':': // comments dressed up as data (FIELD-REPORTS B7)
+		d.put(turn.Delta{Kind: turn.Pulse})
+		return nil
+	case data[0] != '{':
+		if !jsonwalk.Valid(data) {
+			return ErrNotJSON
+		}
+		d.put(turn.Delta{Kind: turn.Opaque, Raw: data})
+		return nil
+	}
+	c, err := readChunk(data)
+	if err != nil {
+		return err
+	}
+	return d.chunk(&c, data, failed || c.failed())
+}
+
+func (d *Decoder) chunk(c *chunk, data []byte, failed bool) error {
+	was := len(d.out)
+	spoken := filled(c.choices)
+	// Azure opens with a chunk of filter results without choices and with an empty
+	// id; it identifies nothing. Snowflake's id is empty in every chunk.
+	if !d.identified && (spoken || len(c.id) > 2 && c.choices != nil) {
+		d.identified = true
+		d.put(turn.Delta{Kind: turn.Head, Raw: data})
+	}
+	strange := c.choices == nil && c.usage == nil && c.groq == nil && !failed
+	if spoken {
+		e := jsonwalk.Elements(c.choices)
+		for raw, ok := e.Next(); ok; raw, ok = e.Next() {
+			odd, err := d.choice(raw, c, data, &failed)
+			if err != nil {
+				return err
+			}
+			strange = strange || odd
+		}
+		if e.Err() != nil {
+			return ErrMalformed
+		}
+	}
+	d.cite(c, data)
+	d.count(c.usage)
+	if c.usage == nil && c.groq != nil {
+		d.count(jsonwalk.Get(c.groq, "usage"))
+	}
+	if strange {
+		d.put(turn.Delta{Kind: turn.Opaque, Raw: data})
+	}
+	if failed {
+		d.put(turn.Delta{Kind: turn.Fault, Fault: readFault(*c), Raw: data})
+	}
+	if len(d.out) == was {
+		d.put(turn.Delta{Kind: turn.Pulse})
+	}
+	return nil
+}
+
+// choice reads one element of choices; strange reports content of unknown
+// meaning. A failure in the chunk takes the meaning from its finish reason.
+func (d *Decoder) choice(raw []byte, c *chunk, data []byte, failed *bool) (strange bool, err error) {
+	ch, err := readChoice(raw)
+	if err != nil {
+		return false, err
+	}
+	s, err := readDelta(ch.delta)
+	if err != nil {
+		return false, err
+	}
+	if ch.fault != nil && c.fault == nil {
+		c.fault, *failed = ch.fault, true
+	}
+	l := d.lane(ch.index)
+	d.think(l, &s, data)
+	d.answer(l, s.content, data)
+	if body, ok := jsonwalk.String(s.refusal); ok {
+		d.say(l, turn.Refusal, nil, body)
+	}
+	if s.calls != nil {
+		e := jsonwalk.Elements(s.calls)
+		for f, ok := e.Next(); ok; f, ok = e.Next() {
+			if err := d.ring(l, f, data); err != nil {
+				return false, err
+			}
+		}
+		if e.Err() != nil {
+			return false, ErrMalformed
+		}
+	}
+	d.attach(l, &ch, &s, data)
+	if len(ch.finish) > 0 && !l.finished && !*failed {
+		l.finished = true
+		why := finishWhy(ch.finish, ch.native)
+		if why != turn.Broken {
+			d.shut(l)
+		}
+		d.put(turn.Delta{Kind: turn.Finish, Choice: l.index, Why: why, Text: ch.finish})
+	}
+	if c.usage == nil {
+		d.count(ch.usage) // Moonshot
+	}
+	return ch.strange || s.strange, nil
+}
+
+// think reads the reasoning of a delta, in whichever member it comes.
+func (d *Decoder) think(l *lane, s *spokenDelta, data []byte) {
+	body, name := s.thought()
+	d.say(l, turn.Reasoning, name, body)
+	if s.details == nil {
+		return
+	}
+	sealed := false
+	e := jsonwalk.Elements(s.details)
+	for raw, ok := e.Next(); ok; raw, ok = e.Next() {
+		words, seal := readDetail(raw)
+		sealed = sealed || seal
+		if len(body) == 0 {
+			d.say(l, turn.Reasoning, nameDetails, words)
+		}
+	}
+	if sealed {
+		n := l.thought
+		if n < 0 {
+			n = d.flow(l, turn.Reasoning, nameDetails)
+		}
+		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: n, Raw: data})
+	}
+}
+
+// answer reads content: a string, or a list of parts (Mistral).
+func (d *Decoder) answer(l *lane, content, data []byte) {
+	if body, ok := jsonwalk.String(content); ok {
+		d.say(l, turn.Prose, nil, body)
+		return
+	}
+	e := jsonwalk.Elements(content)
+	for raw, ok := e.Next(); ok; raw, ok = e.Next() {
+		p := readPart(raw)
+		switch {
+		case p.kind == turn.Prose:
+			d.say(l, turn.Prose, nil, p.body)
+		case p.kind == turn.Reasoning:
+			d.say(l, turn.Reasoning, nameThinking, p.body)
+			in := jsonwalk.Elements(p.list)
+			for inner, ok := in.Next(); ok; inner, ok = in.Next() {
+				d.say(l, turn.Reasoning, nameThinking, readPart(inner).body)
+			}
+		default: // an image, a reference
+			d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: d.flow(l, turn.Prose, nil), Raw: data})
+		}
+	}
+}
+
+// attach notes what stands beside the text and cannot be continued.
+func (d *Decoder) attach(l *lane, ch *choice, s *spokenDelta, data []byte) {
+	if s.function != nil {
+		// The call form of 2023, which nothing rebuilds: it passes as it is.
+		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: d.flow(l, turn.Unknown, nameFunction), Raw: data})
+	}
+	if s.audio != nil {
+		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: d.flow(l, turn.Unknown, nameAudio), Raw: data})
+	}
+	if filled(s.annotations) || ch.logprobs != nil && hasLogprobs(ch.logprobs) {
+		n := l.open
+		if n < 0 && l.finished {
+			return // nothing is open any longer that it could belong to
+		}
+		if n < 0 {
+			n = d.flow(l, turn.Prose, nil)
+		}
+		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: n, Raw: data})
+	}
+}
+
+// cite notes the citations of a whole answer (Perplexity and xAI repeat the list
+// in many chunks), once and only when there is an answer to attach them to.
+func (d *Decoder) cite(c *chunk, data []byte) {
+	if d.cited || c.citations == nil || len(d.lanes) == 0 || !filled(c.citations) {
+		return
+	}
+	if l := &d.lanes[0]; l.open >= 0 && l.kind == turn.Prose {
+		d.cited = true
+		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: l.open, Raw: data})
+	}
+}
+
+func (d *Decoder) count(raw []byte) {
+	if u, ok := readUsage(raw); ok {
+		d.put(turn.Delta{Kind: turn.Count, Usage: u})
+	}
+}

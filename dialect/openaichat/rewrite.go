@@ -1,0 +1,486 @@
+package openaichat
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+	"github.com/unbroken-llm/unbroken/sse"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// Rewrite implements dialect.Writer. What a chunk says is rendered from its
+// deltas; everything else in it is passed as it came:
+//
+//	id, object, created, model,
+//	system_fingerprint, service_tier   the first head's
+//	role                               dropped once the client has it
+//	content, reasoning, refusal        the text that is left, if it changed
+//	tool_calls                         client's index; id, type, name only when opening
+//	finish_reason                      only with a finish that is left
+//	usage                              only if the caller asked for it
+//	logprobs, annotations, audio       only with an extra that is left
+//	obfuscation, "error":null          dropped
+func (Dialect) Rewrite(dst []byte, r *dialect.Request, e sse.Event, ds []turn.Delta, said *turn.Snapshot) []byte {
+	w := rewriter{r: r, ds: ds, said: said, id: identify(said.Head)}
+	if !w.speaks() {
+		return dst
+	}
+	data := bytes.TrimSpace(e.Data)
+	c, err := readChunk(data)
+	if err != nil || c.choices == nil {
+		if len(data) == 0 || data[0] == ':' {
+			return dst // not for SDKs to see (FIELD-REPORTS B7)
+		}
+		return sse.Append(dst, string(e.Name), data)
+	}
+	return sse.Append(dst, string(e.Name), w.chunk(data))
+}
+
+type rewriter struct {
+	r    *dialect.Request
+	ds   []turn.Delta
+	said *turn.Snapshot
+	id   identity
+}
+
+// speaks reports whether anything of the event is left for the client.
+func (w *rewriter) speaks() bool {
+	for i := range w.ds {
+		switch w.ds[i].Kind {
+		case turn.Skip, turn.Close: // a close shows by what follows it
+		case turn.Head:
+			if w.said.Head == nil {
+				return true
+			}
+		case turn.Count:
+			if w.r.IncludeUsage {
+				return true
+			}
+		case turn.Open:
+			if k := w.ds[i].Of; k == turn.Call || k == turn.CustomCall || k == turn.Unknown {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// object copies the members of obj, each as edit renders its value; a member for
+// which edit says false is left out. An unsound object is copied as it is.
+func object(dst, obj []byte, edit func(dst, key, val []byte) ([]byte, bool)) []byte {
+	start := len(dst)
+	dst = append(dst, '{')
+	m := jsonwalk.Members(obj)
+	for key, val, ok := m.Next(); ok; key, val, ok = m.Next() {
+		was := len(dst)
+		if was > start+1 {
+			dst = append(dst, ',')
+		}
+		dst = append(appendQuoted(dst, key), ':')
+		if dst, ok = edit(dst, key, val); !ok {
+			dst = dst[:was]
+		}
+	}
+	if m.Err() != nil {
+		return append(dst[:start], obj...)
+	}
+	return append(dst, '}')
+}
+
+// array copies the elements of arr, each as edit renders it.
+func array(dst, arr []byte, edit func(dst, val []byte) []byte) []byte {
+	dst = append(dst, '[')
+	e := jsonwalk.Elements(arr)
+	first := true
+	for val, ok := e.Next(); ok; val, ok = e.Next() {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = edit(dst, val)
+	}
+	return append(dst, ']')
+}
+
+func (w *rewriter) chunk(data []byte) []byte {
+	var has [required]bool
+	out := object(nil, data, func(dst, key, val []byte) ([]byte, bool) {
+		if i := identityIndex(key); i >= 0 {
+			if i < required {
+				has[i] = true
+			}
+			if w.id.vals[i] != nil {
+				val = w.id.vals[i]
+			}
+			return append(dst, val...), true
+		}
+		switch string(key) {
+		case "choices":
+			return array(dst, val, w.choice), true
+		case "usage":
+			return w.usage(dst, val)
+		case "x_groq":
+			return object(dst, val, func(dst, key, val []byte) ([]byte, bool) {
+				if string(key) == "usage" {
+					return w.usage(dst, val)
+				}
+				return append(dst, val...), true
+			}), true
+		case "obfuscation":
+			return dst, false
+		case "error":
+			return append(dst, val...), truthy(val)
+		}
+		return append(dst, val...), true
+	})
+	if out[len(out)-1] != '}' {
+		return out
+	}
+	for i, yes := range has {
+		if v := w.id.value(i); !yes {
+			out = appendMember(append(out[:len(out)-1], ','), identityKeys[i], v)
+			out = append(out, '}')
+		}
+	}
+	return out
+}
+
+// usage renders the record that is left. A caller who did not ask for usage gets
+// none from a later attempt, where it was asked for on our account (WIRE 2.2); one
+// who asked gets the null that stands in chunks without.
+func (w *rewriter) usage(dst, val []byte) ([]byte, bool) {
+	if !w.r.IncludeUsage {
+		return dst, false
+	}
+	for i := len(w.ds) - 1; i >= 0; i-- {
+		if d := &w.ds[i]; d.Kind == turn.Count {
+			if jsonwalk.IsNull(val) {
+				break
+			}
+			u := d.Usage
+			u.Raw = val
+			return appendUsage(dst, u), true
+		}
+	}
+	return append(dst, "null"...), true
+}
+
+func (w *rewriter) choice(dst, raw []byte) []byte {
+	c, err := readChoice(raw)
+	if err != nil {
+		return append(dst, raw...)
+	}
+	left := w.left(c.index)
+	return object(dst, raw, func(dst, key, val []byte) ([]byte, bool) {
+		switch string(key) {
+		case "delta":
+			return w.delta(dst, val, &left), true
+		case "finish_reason":
+			if left.finish != nil {
+				return appendQuoted(dst, left.finish), true
+			}
+			return append(dst, "null"...), true
+		case "native_finish_reason":
+			if left.finish == nil {
+				val = []byte("null")
+			}
+		case "logprobs":
+			if !left.extra && hasLogprobs(val) {
+				val = []byte("null")
+			}
+		case "usage":
+			return w.usage(dst, val)
+		case "error":
+			return append(dst, val...), truthy(val)
+		}
+		return append(dst, val...), true
+	})
+}
+
+// left is what relay left of one choice.
+type left struct {
+	choice                    int
+	prose, reasoning, refusal []byte
+	calls                     []ring
+	extra, unknown            bool
+	finish                    []byte // nil: none
+}
+
+// ring is what is left of one call in this chunk.
+type ring struct {
+	block int
+	open  *turn.Delta // nil: goes on
+	index int
+	kind  turn.BlockKind
+	args  []byte
+	late  bool // fragments that were not understood; they pass as they are
+}
+
+func (w *rewriter) left(choice int) left {
+	l := left{choice: choice}
+	for i := range w.ds {
+		d := &w.ds[i]
+		if d.Choice != choice {
+			continue
+		}
+		switch d.Kind {
+		case turn.Finish:
+			if choice >= len(w.said.Ends) || w.said.Ends[choice].Why == turn.Unfinished {
+				l.finish = d.Text
+			}
+		case turn.Open, turn.Text, turn.Extra:
+			w.add(&l, d)
+		}
+	}
+	return l
+}
+
+func (w *rewriter) add(l *left, d *turn.Delta) {
+	kind, index := w.block(d)
+	switch kind {
+	case turn.Prose:
+		l.prose = append(l.prose, d.Text...)
+		l.extra = l.extra || d.Kind == turn.Extra
+	case turn.Reasoning:
+		l.reasoning = append(l.reasoning, d.Text...)
+		l.extra = l.extra || d.Kind == turn.Extra
+	case turn.Refusal:
+		l.refusal = append(l.refusal, d.Text...)
+		l.extra = l.extra || d.Kind == turn.Extra
+	case turn.Unknown:
+		l.unknown = true
+		l.extra = true
+	case turn.Call, turn.CustomCall:
+		if n := len(l.calls); n == 0 || l.calls[n-1].block != d.Block {
+			l.calls = append(l.calls, ring{block: d.Block, index: index, kind: kind})
+		}
+		r := &l.calls[len(l.calls)-1]
+		switch d.Kind {
+		case turn.Open:
+			r.open = d
+		case turn.Extra:
+			r.late = true
+		}
+		r.args = append(r.args, d.Text...)
+	}
+}
+
+// block finds the kind and the client's index of the block that d belongs to.
+func (w *rewriter) block(d *turn.Delta) (turn.BlockKind, int) {
+	for i := range w.ds {
+		if o := &w.ds[i]; o.Kind == turn.Open && o.Block == d.Block {
+			return o.Of, o.Index
+		}
+	}
+	if d.Block >= 0 && d.Block < len(w.said.Blocks) {
+		b := &w.said.Blocks[d.Block]
+		return b.Kind, b.Index
+	}
+	return 0, 0
+}
+
+func (w *rewriter) delta(dst, raw []byte, l *left) []byte {
+	was, err := readDelta(raw)
+	if err != nil {
+		return append(dst, raw...)
+	}
+	prose, reasoning, sealed := words(&was)
+	sameProse := bytes.Equal(prose, l.prose)
+	sameReasoning := bytes.Equal(reasoning, l.reasoning)
+	role := w.said.Head != nil && hasRole(w.said, l.choice)
+	return object(dst, raw, func(dst, key, val []byte) ([]byte, bool) {
+		if jsonwalk.IsNull(val) {
+			return append(dst, val...), true
+		}
+		switch string(key) {
+		case "role":
+			return append(dst, val...), !role
+		case "content":
+			if jsonwalk.KindOf(val) == jsonwalk.KindArray && !(sameProse && sameReasoning) {
+				return appendParts(dst, l), true
+			}
+			return appendText(dst, val, sameProse, l.prose), true
+		case "reasoning_content", "reasoning":
+			return appendText(dst, val, sameReasoning, l.reasoning), true
+		case "reasoning_details":
+			if sameReasoning && (l.extra || !sealed) {
+				break
+			}
+			return appendDetails(dst, l.reasoning), true
+		case "refusal":
+			body, _ := jsonwalk.String(val)
+			return appendText(dst, val, bytes.Equal(body, l.refusal), l.refusal), true
+		case "tool_calls":
+			if !filled(val) {
+				break
+			}
+			return w.calls(dst, val, l.calls), len(l.calls) > 0
+		case "function_call", "audio":
+			return append(dst, val...), l.unknown
+		case "annotations":
+			return append(dst, val...), l.extra || !filled(val)
+		}
+		return append(dst, val...), true
+	})
+}
+
+// words collects what a delta said before relay edited it, read as the decoder
+// reads it.
+func words(s *spokenDelta) (prose, reasoning []byte, sealed bool) {
+	thought, _ := s.thought()
+	reasoning = bytes.Clone(thought)
+	e := jsonwalk.Elements(s.details)
+	for raw, ok := e.Next(); ok; raw, ok = e.Next() {
+		body, seal := readDetail(raw)
+		sealed = sealed || seal
+		if len(thought) == 0 {
+			reasoning = append(reasoning, body...)
+		}
+	}
+	if body, ok := jsonwalk.String(s.content); ok {
+		return bytes.Clone(body), reasoning, sealed
+	}
+	e = jsonwalk.Elements(s.content)
+	for raw, ok := e.Next(); ok; raw, ok = e.Next() {
+		switch p := readPart(raw); p.kind {
+		case turn.Prose:
+			prose = append(prose, p.body...)
+		case turn.Reasoning:
+			reasoning = append(reasoning, p.body...)
+			in := jsonwalk.Elements(p.list)
+			for inner, ok := in.Next(); ok; inner, ok = in.Next() {
+				reasoning = append(reasoning, readPart(inner).body...)
+			}
+		}
+	}
+	return prose, reasoning, sealed
+}
+
+// appendText renders a string member whose text is now body.
+func appendText(dst, val []byte, same bool, body []byte) []byte {
+	if old, ok := jsonwalk.String(val); same || !ok || len(old) == 0 {
+		return append(dst, val...)
+	}
+	return appendQuoted(dst, body)
+}
+
+// appendParts renders a list of content parts anew (Mistral).
+func appendParts(dst []byte, l *left) []byte {
+	dst = append(dst, '[')
+	if len(l.reasoning) > 0 {
+		dst = append(dst, `{"type":"thinking","thinking":[{"type":"text","text":`...)
+		dst = append(appendQuoted(dst, l.reasoning), "}]}"...)
+	}
+	if len(l.prose) > 0 {
+		if len(l.reasoning) > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"type":"text","text":`...)
+		dst = append(appendQuoted(dst, l.prose), '}')
+	}
+	return append(dst, ']')
+}
+
+func appendDetails(dst, body []byte) []byte {
+	if len(body) == 0 {
+		return append(dst, "[]"...)
+	}
+	dst = append(dst, `[{"type":"reasoning.text","text":`...)
+	return append(appendQuoted(dst, body), "}]"...)
+}
+
+// calls renders tool_calls. While each element that says something has its ring,
+// elements are edited in place and keep their unknown members; when relay took
+// calls out, those left are rendered anew.
+func (w *rewriter) calls(dst, val []byte, rings []ring) []byte {
+	speaking := 0
+	e := jsonwalk.Elements(val)
+	for raw, ok := e.Next(); ok; raw, ok = e.Next() {
+		if f, err := readFragment(raw); err == nil && len(f.id)+len(f.name)+len(f.words()) > 0 {
+			speaking++
+		}
+	}
+	if speaking != len(rings) {
+		dst = append(dst, '[')
+		for i := range rings {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = rings[i].render(dst)
+		}
+		return append(dst, ']')
+	}
+	next := 0
+	return array(dst, val, func(dst, raw []byte) []byte {
+		f, err := readFragment(raw)
+		if err != nil || len(f.id)+len(f.name)+len(f.words()) == 0 || next == len(rings) {
+			return append(dst, raw...)
+		}
+		next++
+		return rings[next-1].edit(dst, raw, &f)
+	})
+}
+
+func (r *ring) edit(dst, raw []byte, f *fragment) []byte {
+	indexed := false
+	start := len(dst)
+	dst = object(dst, raw, func(dst, key, val []byte) ([]byte, bool) {
+		switch string(key) {
+		case "index":
+			indexed = true
+			return strconv.AppendInt(dst, int64(r.index), 10), true
+		case "id", "type":
+			return append(dst, val...), r.open != nil
+		case "function", "custom":
+			return object(dst, val, func(dst, key, val []byte) ([]byte, bool) {
+				switch string(key) {
+				case "name":
+					return append(dst, val...), r.open != nil
+				case "arguments", "input":
+					if !r.late && !bytes.Equal(f.words(), r.args) {
+						return appendQuoted(dst, r.args), true
+					}
+				}
+				return append(dst, val...), true
+			}), true
+		}
+		return append(dst, val...), true
+	})
+	if indexed {
+		return dst
+	}
+	body := bytes.Clone(dst[start+1:])
+	dst = append(dst[:start], `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(r.index), 10)
+	if len(body) > 1 {
+		dst = append(dst, ',')
+	}
+	return append(dst, body...)
+}
+
+// render renders a ring without its element.
+func (r *ring) render(dst []byte) []byte {
+	typ, input := "function", "arguments"
+	if r.kind == turn.CustomCall {
+		typ, input = "custom", "input"
+	}
+	dst = append(dst, `{"index":`...)
+	dst = strconv.AppendInt(dst, int64(r.index), 10)
+	if r.open != nil {
+		dst = append(dst, `,"id":`...)
+		dst = appendQuoted(dst, r.open.ID)
+		dst = append(dst, `,"type":"`+typ+`"`...)
+	}
+	dst = append(dst, `,"`+typ+`":{`...)
+	if r.open != nil {
+		dst = append(dst, `"name":`...)
+		dst = append(appendQuoted(dst, r.open.Name), ',')
+	}
+	dst = append(dst, `"`+input+`":`...)
+	dst = appendQuoted(dst, r.args)
+	return append(dst, "}}"...)
+}
