@@ -56,6 +56,9 @@ func readInstruction(said, instruction string) (anchor, sentinel string) {
 	if asksToRepeat(instruction) {
 		anchor = quotedTail(said, instruction)
 	}
+	if anchor != "" { // it is the model's own text, not an instruction
+		instruction = strings.Replace(instruction, anchor, "", 1)
+	}
 	return anchor, namedToken(instruction)
 }
 

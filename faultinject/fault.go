@@ -87,7 +87,7 @@ const (
 	EndReset             // TCP RST
 	EndHang              // silence until the client leaves
 	EndStream            // HTTP/2 RST_STREAM with Code
-	EndGoAway            // HTTP/2 GOAWAY with Code, then the connection closes, unless Cover
+	EndGoAway            // HTTP/2 GOAWAY with Code; with Cover the stream goes on
 )
 
 // A Reply is a whole response in place of the stream.

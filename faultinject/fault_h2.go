@@ -20,9 +20,9 @@ func (f ResetStream) Next(p Position, chunk []byte) Action {
 // Needs implements Needy.
 func (f ResetStream) Needs() Transport { return HTTP2 }
 
-// GoAway sends GOAWAY. If it covers the stream, the stream goes on and only the
-// connection takes no new ones; if not, the stream was not processed and the
-// connection closes (FIELD-REPORTS F5, F6).
+// GoAway sends GOAWAY. The connection takes no new streams then. If it covers
+// the stream, that goes on; if not, the client must take it for not processed
+// (FIELD-REPORTS F5, F6).
 type GoAway struct {
 	At     At
 	Covers bool
