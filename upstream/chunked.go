@@ -62,6 +62,7 @@ func (c *chunked) decode(p []byte) (payload []byte, n int, err error) {
 			n += run
 			if c.left -= uint64(run); c.left == 0 {
 				c.state, c.line = chunkDataEnd, 0
+				n += c.quick(p[n:])
 			}
 			continue
 		}
@@ -71,6 +72,28 @@ func (c *chunked) decode(p []byte) (payload []byte, n int, err error) {
 		n++
 	}
 	return p[start:end], n, nil
+}
+
+// quick takes the framing between two chunks, "\r\n", size, "\r\n", if all of it is there in its plainest form, which it is for nearly
+// every chunk of a busy stream: it is several times cheaper than stepping through the states. Otherwise it takes nothing. What it means is
+// what step makes of the same bytes; FuzzChunked holds one against the other.
+func (c *chunked) quick(p []byte) int {
+	if len(p) < 5 || p[0] != '\r' || p[1] != '\n' {
+		return 0
+	}
+	var size uint64
+	for i, b := range p[2:] {
+		if d, ok := hexDigit(b); ok && i < 7 {
+			size = size<<4 | d
+			continue
+		}
+		if b != '\r' || i == 0 || size == 0 || len(p) < i+4 || p[i+3] != '\n' {
+			return 0
+		}
+		c.state, c.left = chunkData, size
+		return i + 4
+	}
+	return 0
 }
 
 // step takes one byte of framing.
@@ -176,13 +199,11 @@ func (c *chunked) ended() error {
 }
 
 func hexDigit(b byte) (uint64, bool) {
-	switch {
-	case '0' <= b && b <= '9':
-		return uint64(b - '0'), true
-	case 'a' <= b && b <= 'f':
-		return uint64(b-'a') + 10, true
-	case 'A' <= b && b <= 'F':
-		return uint64(b-'A') + 10, true
+	if d := b - '0'; d < 10 {
+		return uint64(d), true
+	}
+	if d := (b | 0x20) - 'a'; d < 6 {
+		return uint64(d) + 10, true
 	}
 	return 0, false
 }

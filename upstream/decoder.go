@@ -100,6 +100,7 @@ func (d *Decoder) run(opens []func(io.Reader) (io.Reader, error)) iter.Seq[struc
 	return func(yield func(struct{}) bool) {
 		d.yield = yield
 		var r io.Reader = (*pushed)(d)
+		var outer []io.Reader // the layers that a layer within may leave unfinished
 		var closers []io.Closer
 		defer func() {
 			for _, c := range closers {
@@ -116,6 +117,9 @@ func (d *Decoder) run(opens []func(io.Reader) (io.Reader, error)) iter.Seq[struc
 			if c, ok := opened.(io.Closer); ok {
 				closers = append(closers, c)
 			}
+			if i > 0 {
+				outer = append(outer, opened)
+			}
 			r = opened
 		}
 		buf := make([]byte, decodeStep)
@@ -125,6 +129,11 @@ func (d *Decoder) run(opens []func(io.Reader) (io.Reader, error)) iter.Seq[struc
 				d.out = buf[:n]
 				if !yield(struct{}{}) {
 					return
+				}
+			}
+			for i := len(outer) - 1; err == io.EOF && i >= 0; i-- {
+				if _, cut := io.Copy(io.Discard, outer[i]); cut != nil {
+					err = cut
 				}
 			}
 			if err != nil {
@@ -178,8 +187,11 @@ func openGzip(r io.Reader) (io.Reader, error) {
 func (m *members) Read(p []byte) (int, error) {
 	for {
 		n, err := m.z.Read(p)
-		if n > 0 || err != io.EOF {
+		if err != io.EOF {
 			return n, err
+		}
+		if n > 0 {
+			return n, nil
 		}
 		if next, err := m.src.Peek(2); err != nil || next[0] != 0x1f || next[1] != 0x8b {
 			return 0, io.EOF // trailing zeros and other padding
