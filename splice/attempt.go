@@ -106,7 +106,7 @@ func (s *Seam) equip(a *attempt) {
 		}
 	}
 	if least <= len(s.folded) {
-		a.tail = tail{text: s.folded, least: least, anchor: s.anchor}
+		a.tail = tail{text: s.folded, least: least, anchor: s.anchor, circle: glues}
 	}
 }
 
@@ -117,17 +117,17 @@ func (a *attempt) over() {
 	}
 }
 
-// repeats returns what a repeated, the offset behind it and whether it is decided that it did.
-func (a *attempt) repeats() (kind Kind, cut int, ok bool) {
+// repeats returns what a repeated, the offset behind it and whether it is decided that it did. A repeated tail waits for
+// the whole answer, which would be a longer repetition, unless the continuation is over; the anchor, which was
+// asked for, does not.
+func (a *attempt) repeats(over bool) (kind Kind, cut int, ok bool) {
 	whole, tail := a.whole.state == found, a.tail.state == found
 	switch {
 	case whole && (!tail || a.whole.cut >= a.tail.cut()):
 		return a.kind | Whole, a.whole.cut, true
-	case tail && a.whole.state == alive && a.tail.got != a.tail.anchor:
-		return 0, 0, false // The whole answer would be a longer repetition.
 	case tail && a.tail.got == a.tail.anchor:
 		return a.kind | Anchor, a.tail.cut(), true
-	case tail:
+	case tail && (over || a.whole.state != alive):
 		return a.kind | Overlap, a.tail.cut(), true
 	}
 	return 0, 0, false

@@ -20,7 +20,7 @@ func (s *Seam) decide() {
 		}
 	}
 	for _, a := range s.attempts {
-		if kind, cut, ok := a.repeats(); ok {
+		if kind, cut, ok := a.repeats(s.over); ok {
 			if kind.Base() != Whole && a.whole.cut >= cut+enough && a.whole.restarted() {
 				s.fail(Diverged)
 				return
@@ -83,6 +83,10 @@ func (s *Seam) conclude() {
 			return
 		}
 	}
+	if s.talk.suspect && !s.talk.firm {
+		s.fail(Talk)
+		return
+	}
 	for i := len(s.attempts) - 1; i > 0; i-- {
 		a := s.attempts[i]
 		if a.first == 0 || !a.trust || !a.line {
@@ -97,7 +101,7 @@ func (s *Seam) conclude() {
 		s.joined(a.kind|Exact, a.begin+doubled(s.after, a.lead), 0)
 		return
 	}
-	if s.talk.suspect || s.talk.firm {
+	if s.talk.firm {
 		s.fail(Talk)
 		return
 	}
@@ -112,6 +116,9 @@ func (s *Seam) betrays(a *attempt) string {
 	}
 	if a.whole.said != nil && a.whole.restarted() && !(s.c.Manner == Prefill && s.circular) {
 		return reason
+	}
+	if s.c.Manner != Asked {
+		return "" // A line may well come again in the middle of an answer that simply goes on.
 	}
 	if agreed := a.tail.agreed(s.over); solid(agreed, enough) >= enough && !twice(s.folded, agreed) {
 		return reason

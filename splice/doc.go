@@ -23,7 +23,7 @@
 // The more a reading is expected, the less evidence it needs.
 //
 //   - Prefill is exact. Only the whole answer (8 non-space characters of agreement or more) is looked for besides, as a
-//     guard against hosts that ignore the prefill. Where the exact reading would glue two words ("fox" + "Sure!"), the other
+//     guard against hosts that ignore the prefill; if it then differs, the attempt failed. Where the exact reading would glue two words ("fox" + "Sure!"), the other
 //     readings are looked for too: a true continuation in the middle of a word does not begin with a repetition.
 //   - Echoing is exact, or a repetition: one that is the whole of what was said counts at any length.
 //   - Asked must show that it goes on. Besides the anchor or a repetition that is: white space or joining punctuation
@@ -38,7 +38,10 @@
 // new thought that begins with a space or a new line, and in unspaced scripts. A text that agrees for 24 non-space
 // characters with what was shown and then differs is refused as diverged, except where what was shown itself says them
 // twice: what is said twice (table rows, refrains) may be said a third time. A repetition of less than 8 characters is text
-// ("very " + "very good" stays), except where keeping it would glue words ("AB" + "ABCD").
+// ("very " + "very good" stays), except where keeping it would glue words ("AB" + "ABCD"), and so is a tail that is one piece
+// said over and over ("--------"). A preamble is left out only when nothing else can be meant: one that might be
+// a heading ("Continuing from a prefix") is refused, neither shown nor lost. An answer that is said again with other white
+// space inside its tokens (JSON made compact) is not recognised here; its Document refuses it.
 //
 // [Guard] keeps the sentinel out of the text behind the seam. [Stops] finds a stop sequence that begins before the seam and ends behind it. [Document] and [Schema] check structured
 // output over the seam.

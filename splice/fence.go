@@ -22,8 +22,9 @@ func parseFence(line []byte) (f fence, ok bool) {
 	return f, f.size >= 3 && (f.mark != '`' || bytes.IndexByte(rest, '`') < 0)
 }
 
-// openFence returns the fence that is open at the end of text.
-func openFence(text []byte) (open fence, ok bool) {
+// openFence reports whether a fence is open at the end of text.
+func openFence(text []byte) (ok bool) {
+	var open fence
 	for len(text) > 0 {
 		line, rest, whole := bytes.Cut(text, []byte{'\n'})
 		text = rest
@@ -36,7 +37,7 @@ func openFence(text []byte) (open fence, ok bool) {
 			ok = false
 		}
 	}
-	return open, ok
+	return ok
 }
 
 // maxFenceLine bounds the line that opens a fence again.

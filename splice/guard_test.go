@@ -9,7 +9,7 @@ import (
 func TestGuardAgreesWithAPlainSearch(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	hits := 0
-	for range 20_000 {
+	for range 6_000 {
 		word, text := babble(rnd, 1+rnd.IntN(5), "ab"), babble(rnd, rnd.IntN(20), "ab")
 		want, missing := len(text), true
 		if at := strings.Index(text, word); at >= 0 {
@@ -27,7 +27,7 @@ func TestGuardAgreesWithAPlainSearch(t *testing.T) {
 			t.Fatalf("word %q text %q: keep %d said %v, want %d", word, text, keep, said, want)
 		}
 	}
-	if hits < 5_000 {
+	if hits < 1_500 {
 		t.Fatalf("only %d hits among the samples", hits)
 	}
 }

@@ -60,7 +60,7 @@ func babble(rnd *rand.Rand, n int, alphabet string) string {
 func TestRepeatedTailAgreesWithTheQuadraticOracle(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	hits := 0
-	for range 20_000 {
+	for range 6_000 {
 		said := "x" + babble(rnd, 1+rnd.IntN(30), "ab é")
 		text := babble(rnd, rnd.IntN(10), "ab é")
 		if rnd.IntN(2) == 0 {
@@ -69,7 +69,7 @@ func TestRepeatedTailAgreesWithTheQuadraticOracle(t *testing.T) {
 		text = strings.TrimLeftFunc(text, unicode.IsSpace)
 		need := 1 + rnd.IntN(6)
 		folded := foldTail([]byte(said))
-		tl := tail{text: folded, least: leastTail(folded, need)}
+		tl := tail{text: folded, least: leastTail(folded, need), circle: true}
 		if tl.least > len(folded) {
 			tl.state = dead
 		}
@@ -97,7 +97,7 @@ func TestRepeatedTailAgreesWithTheQuadraticOracle(t *testing.T) {
 			t.Fatalf("said %q, continuation %q, at least %d: cut at %d, oracle %d", said, text, need, got, want)
 		}
 	}
-	if hits < 2_000 {
+	if hits < 600 {
 		t.Fatalf("only %d repetitions among the samples: they prove nothing", hits)
 	}
 }
@@ -105,7 +105,7 @@ func TestRepeatedTailAgreesWithTheQuadraticOracle(t *testing.T) {
 // Whatever way a continuation repeats the tail, cut and rest must reassemble to the text the model meant.
 func TestARepetitionIsRemovedWhateverItsWhiteSpace(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for range 3_000 {
+	for range 1_000 {
 		said := "# Tale\n\n" + babble(rnd, 60, "abcdefghij klmnop qrst, é漢") + "end"
 		rest := babble(rnd, 1+rnd.IntN(20), "uvw xyz.") + "!"
 		runes, _ := tokens(said)

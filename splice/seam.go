@@ -52,7 +52,6 @@ type Seam struct {
 	solid    int    // non-space characters of core, counted up to 2*enough
 	circular bool   // core is one piece said over and over
 	fenced   bool   // a code fence is open at the end of Said
-	info     bool   // and it names a language, so that a bare fence closes it
 	join     junction
 
 	part     []byte // incomplete code point at the end of what was pushed
@@ -79,10 +78,8 @@ func New(c Config) *Seam {
 	s.solid = solid(s.core, 2*enough)
 	s.circular = c.Manner == Prefill && periodic(append(s.folded[:len(s.folded):len(s.folded)], ' '))
 	s.sentinel.state, s.talk.state = dead, dead
-	var open fence
 	if c.Manner == Asked {
-		open, s.fenced = openFence(c.Said)
-		s.info = open.info
+		s.fenced = openFence(c.Said)
 		s.sentinel = newSentinel(c.Sentinel)
 		s.talk.state = alive
 		s.anchor = s.foldedAnchor()
@@ -144,6 +141,14 @@ func (s *Seam) End() Verdict {
 	return s.verdict
 }
 
+// Held is the number of bytes it has taken so far, or took, to decide.
+func (s *Seam) Held() int {
+	if s.verdict.State != Holding {
+		return s.pos
+	}
+	return s.pos + len(s.part)
+}
+
 // read takes one rune.
 func (s *Seam) read(r rune, raw []byte) {
 	s.pos += len(raw)
@@ -165,7 +170,8 @@ func (s *Seam) read(r rune, raw []byte) {
 		was := a.fence.state
 		s.addTo(a, r, raw, s.pos)
 		if was != found && a.fence.state == found {
-			trust := a.fence.fence.info || !s.join.lineHead || !s.fenced // else it may close the one that is open
+			lineHead := s.join.lineHead || a.kind == 0 && bytes.IndexByte(s.lead, '\n') >= 0
+			trust := a.fence.fence.info || !lineHead || !s.fenced // Else it may close the one that is open.
 			s.attempts = append(s.attempts, &attempt{kind: a.kind | Fence, begin: s.pos, trust: trust, line: true})
 			break // The line break belongs to the fence, not to what it opens.
 		}

@@ -113,6 +113,11 @@ var seamCases = []seamCase{
 		"| zero | zero | zero | zero |\n| one |", "exact: | zero | zero | zero | zero |\n| zero | zero | zero | zero |\n| zero | zero | zero | zero |\n| one |"},
 	{"a refrain under prefill", prefill("la la la la la la la la la la "), "la la la la la la la la la la!", "exact: " + strings.Repeat("la ", 19) + "la!"},
 
+	{"a rule of dashes, cut within", echoing("A title\n\n------------------------------"), "------------------------------\n\nText", "exact: A title\n\n------------------------------------------------------------\n\nText"},
+
+	{"a tail that stands at the start too, and no more", echoing("nets and boats lay by the old fire. So be it: nets and boats lay by the old fire"),
+		"nets and boats lay by the old fire", "overlap: nets and boats lay by the old fire. So be it: nets and boats lay by the old fire"},
+
 	// White space.
 	{"d6 same blank line", prefill("list:\n\n"), "\n\n- a", "whitespace: list:\n\n- a"},
 	{"d6 none", prefill("list:\n\n"), "- a", "exact: list:\n\n- a"},
@@ -150,6 +155,7 @@ var seamCases = []seamCase{
 	{"preamble in german", asked(story), "Natürlich! Hier ist die Fortsetzung:\n" + story[90:] + ".", "preamble+overlap: " + story + "."},
 	{"preamble in chinese", asked("今天天气很好，我们去公园散步，"), "好的，以下是续写：\n看见了很多花。", "preamble+exact: 今天天气很好，我们去公园散步，看见了很多花。"},
 	{"sure in mid sentence", asked("I am not"), " sure, here is why", "exact: I am not sure, here is why"},
+	{"preamble or heading", asked("One.\n\n## 2."), " Continuing from a prefix\n\nTwo.", "failed: preamble"},
 	{"an answer about continuing", asked("One.\n\n"), "Continuing education matters.", "exact: One.\n\nContinuing education matters."},
 	{"answer that began with a preamble", asked("Sure! Here is the full story:\n\n" + story), "Sure! Here is the full story:\n\n" + story + ".", "whole: Sure! Here is the full story:\n\n" + story + "."},
 	{"fence again before the tail", asked("Code:\n```go\nfunc main() {\n\tfmt.Println(1)\n\tfmt."), "```go\n\tfmt.Println(1)\n\tfmt.Print(2)", "fence+overlap: Code:\n```go\nfunc main() {\n\tfmt.Println(1)\n\tfmt.Print(2)"},
@@ -157,6 +163,7 @@ var seamCases = []seamCase{
 	{"fence with all of its code again", asked("Code:\n```go\nfunc main() {\n\tfmt.Println(1)\n\tfmt."), "```go\nfunc main() {\n\tfmt.Println(1)\n\tfmt.Print(2)", "overlap: Code:\n```go\nfunc main() {\n\tfmt.Println(1)\n\tfmt.Print(2)"},
 	{"fence again before the rest", asked("Code:\n```go\nfunc main() {\n"), "```go\n\tprint()\n}", "fence+exact: Code:\n```go\nfunc main() {\n\tprint()\n}"},
 	{"fence closed", asked("Code:\n```go\nfunc main() {}\n"), "```\nDone.", "exact: Code:\n```go\nfunc main() {}\n```\nDone."},
+	{"fence closed in a new line", asked("Code:\n```go\nfunc main() {}"), "\n```\nDone.", "exact: Code:\n```go\nfunc main() {}\n```\nDone."},
 	{"preamble and fence", asked("Code:\n```go\nfunc main() {\n"), "Sure! Here is the rest:\n```go\n\tprint()\n}", "preamble+fence+exact: Code:\n```go\nfunc main() {\n\tprint()\n}"},
 	{"fence before a glued word", asked("Code:\n```go\nfunc ma"), "```go\nin() {", "failed: unanchored"},
 

@@ -41,7 +41,7 @@ func TestStops(t *testing.T) {
 func TestStopsAgreeWithAQuadraticOracle(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	hits := 0
-	for range 20_000 {
+	for range 6_000 {
 		tail, text := babble(rnd, rnd.IntN(8), "ab"), babble(rnd, rnd.IntN(8), "ab")
 		stops := []string{babble(rnd, 1+rnd.IntN(5), "ab"), babble(rnd, 1+rnd.IntN(5), "ab")}
 		want := ""
@@ -67,7 +67,7 @@ func TestStopsAgreeWithAQuadraticOracle(t *testing.T) {
 			hits++
 		}
 	}
-	if hits < 1_000 {
+	if hits < 300 {
 		t.Fatalf("only %d hits among the samples", hits)
 	}
 }

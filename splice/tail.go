@@ -16,6 +16,7 @@ type tail struct {
 	ends   []int   // ends[i]: offset in the continuation behind pat[i]
 	at     int     // text[:at] has been searched
 	got    int     // pat[:got] matches text[at-got:at]
+	circle bool    // a tail that is one piece said over and over counts too
 	fit    bool    // the whole pattern occurs in the text
 	state  fate
 }
@@ -76,6 +77,9 @@ func (t *tail) search(want int) {
 	}
 	if t.at == len(t.text) {
 		t.state = found
+		if !t.circle && t.got != t.anchor && int(t.fall[t.got-1])*2 >= t.got {
+			t.state = dead // "--------" behind "--------" is a longer line.
+		}
 	}
 }
 

@@ -72,9 +72,10 @@ func (t *talk) judge(text string, r rune) fate {
 		return alive
 	}
 	state := t.lead(text, r, leads)
-	if state != dead && strings.ContainsRune(":：…\n", r) {
+	if state != dead && strings.ContainsRune(":：…", r) {
 		t.firm = true
 	}
+	t.suspect = t.suspect || state == found // "Continuing from a prefix" may be a heading, too: neither shown nor left out.
 	for _, o := range openers {
 		state = better(state, t.opened(text, o, r))
 	}
