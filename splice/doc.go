@@ -23,8 +23,9 @@
 // The more a reading is expected, the less evidence it needs.
 //
 //   - Prefill is exact. Only the whole answer (8 non-space characters of agreement or more) is looked for besides, as a
-//     guard against hosts that ignore the prefill; if it then differs, the attempt failed. Where the exact reading would glue two words ("fox" + "Sure!"), the other
-//     readings are looked for too: a true continuation in the middle of a word does not begin with a repetition.
+//     guard against hosts that ignore the prefill; if it then differs, the attempt failed. Where the exact reading would
+//     glue two words ("fox" + "Sure!"), the other readings are looked for too: a true continuation in the middle of a
+//     word does not begin with a repetition.
 //   - Echoing is exact, or a repetition: one that is the whole of what was said counts at any length.
 //   - Asked must show that it goes on. Besides the anchor or a repetition that is: white space or joining punctuation
 //     first, or a text that was cut where no word can be glued. A word at a word, a new sentence at the end of one without
@@ -43,6 +44,6 @@
 // a heading ("Continuing from a prefix") is refused, neither shown nor lost. An answer that is said again with other white
 // space inside its tokens (JSON made compact) is not recognised here; its Document refuses it.
 //
-// [Guard] keeps the sentinel out of the text behind the seam. [Stops] finds a stop sequence that begins before the seam and ends behind it. [Document] and [Schema] check structured
-// output over the seam.
+// [Guard] keeps the sentinel out of the text behind the seam. [Stops] finds a stop sequence that begins before the seam
+// and ends behind it. [Document] and [Schema] check structured output over the seam.
 package splice
