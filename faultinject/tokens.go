@@ -46,5 +46,10 @@ func hash64(parts ...string) uint64 {
 		h.Write([]byte(p))
 		h.Write([]byte{0})
 	}
-	return h.Sum64()
+	// FNV leaves neighbours close together; these shifts and multiplications
+	// spread them (Stafford's mix 13).
+	x := h.Sum64()
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }

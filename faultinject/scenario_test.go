@@ -1,0 +1,141 @@
+package faultinject
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const bashTool = `{"name":"Bash","description":"run","input_schema":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}}`
+
+// An agent that knows nothing of faults: a call, its result, the answer; and
+// the side requests it makes.
+func TestAutoServesAnAgent(t *testing.T) {
+	s := start(t, Config{})
+	withTools := func(messages ...string) string {
+		return strings.Replace(messagesBody("claude-opus-4-6", messages...), `"stream"`, `"tools":[`+bashTool+`],"stream"`, 1)
+	}
+	question := msg("user", "Please run echo hello and tell me what it printed, with all details.")
+	first := hear(t, Messages, post(t, s, messagesPath, withTools(question)).body)
+	if len(first.calls) != 1 || first.finish != "tool_use" || !strings.HasPrefix(first.calls[0], `Bash {"command":"echo hello"`) {
+		t.Fatalf("%+v", first)
+	}
+	call := `{"role":"assistant","content":[{"type":"text","text":` + quote(first.text) + `},{"type":"tool_use","id":"toolu_9","name":"Bash","input":{"command":"echo hello"}}]}`
+	result := `{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_9","content":[{"type":"text","text":"hello\n"}]}]}`
+	second := hear(t, Messages, post(t, s, messagesPath, withTools(question, call, result)).body)
+	if second.finish != "end_turn" || !strings.Contains(second.text, `"hello"`) {
+		t.Errorf("%+v", second)
+	}
+	again := hear(t, Messages, post(t, s, messagesPath, withTools(question, call, result, msg("assistant", second.text), msg("user", "And again, with all details please."))).body)
+	if again.finish != "tool_use" {
+		t.Errorf("the next question: %+v", again)
+	}
+	partial := second.text[:20]
+	rest := hear(t, Messages, post(t, s, messagesPath, withTools(question, call, result, msg("assistant", partial), msg("user", plainAsk))).body)
+	if partial+rest.text != second.text {
+		t.Errorf("continued: %q", rest.text)
+	}
+	title := hear(t, Messages, post(t, s, messagesPath, messagesBody("claude-haiku-4-5", msg("user", "Title?"))).body)
+	if title.text == "" || len(title.text) > 40 || len(title.calls) > 0 {
+		t.Errorf("side request: %+v", title)
+	}
+}
+
+func TestAutoAnswersASchema(t *testing.T) {
+	s := start(t, Config{})
+	body := strings.Replace(messagesBody("claude-haiku-4-5", msg("user", "Title?")), `"stream"`,
+		`"output_config":{"format":{"type":"json_schema","schema":{"type":"object","properties":{"title":{"type":"string"},"n":{"type":["integer","null"]},"tags":{"type":"array","items":{"enum":["a","b"]}}},"required":["title","n","tags"]}}},"stream"`, 1)
+	var got struct {
+		Title string
+		N     *int
+		Tags  []string
+	}
+	text := hear(t, Messages, post(t, s, messagesPath, body).body).text
+	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Title == "" || got.N == nil || len(got.Tags) < 1 || got.Tags[0] != "a" {
+		t.Errorf("%q: %v", text, err)
+	}
+}
+
+func TestConfiguredAndMadeUpCalls(t *testing.T) {
+	tools := []Tool{{Name: "mcp__x", Schema: json.RawMessage(`{}`)}, {Name: "paint", Schema: json.RawMessage(`{"type":"object","properties":{"colour":{"enum":["red"]}},"required":["colour"]}`)}}
+	a, _ := Scenario("auto", Prompt{Tools: tools}, Config{})
+	if k := a.Calls(); len(k) != 1 || k[0].Name != "paint" || k[0].Args != `{"colour":"red"}` {
+		t.Errorf("%+v", a)
+	}
+	a, _ = Scenario("auto", Prompt{Tools: tools}, Config{Calls: []ToolCall{{"mcp__x", `{"a":1}`}}})
+	if k := a.Calls(); len(k) != 1 || k[0].Name != "mcp__x" {
+		t.Errorf("%+v", a)
+	}
+	a, _ = Scenario("auto", Prompt{Tools: tools, ToolChoice: "none"}, Config{})
+	if len(a.Calls()) != 0 {
+		t.Errorf("tool_choice none: %+v", a)
+	}
+	if _, err := Scenario("nowhere", Prompt{}, Config{}); err == nil || !strings.Contains(err.Error(), "use one of agent") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestScenarioIsChosenByHeaderModelScriptOrConfig(t *testing.T) {
+	s := start(t, Config{Scenario: "code", Script: MustScript("attempt 2: scenario unicode")})
+	for _, tc := range []struct {
+		name, model, header, want string
+	}{
+		{"config", "gpt-4.1", "", codeText},
+		{"model", "scenario/text", "", shortText},
+		{"model with abilities", "scenario/text@gpt-4.1", "", shortText},
+		{"header", "scenario/text", "whitespace", whitespaceText},
+	} {
+		got := hear(t, Chat, post(t, s, chatPath, chatBody(tc.model, msg("user", tc.name)), HeaderScenario, tc.header).body)
+		if got.text != tc.want {
+			t.Errorf("%s: %q", tc.name, got.text)
+		}
+	}
+	s = start(t, Config{Scenario: "code", Script: MustScript("attempt 1: fin before headers\nattempt 2: scenario unicode")})
+	path, body := request(Chat)
+	post(t, s, path, body)
+	if got := hear(t, Chat, post(t, s, path, body).body); got.text != unicodeText {
+		t.Errorf("script: %q", got.text)
+	}
+	if got := post(t, s, chatPath, chatBody("scenario/nowhere", msg("user", "x"))); got.status != 404 || !strings.Contains(got.body, "use one of") {
+		t.Errorf("unknown scenario: %d %s", got.status, got.body)
+	}
+}
+
+func TestSideEndpoints(t *testing.T) {
+	s := start(t, Config{})
+	if got := post(t, s, "/v1/messages/count_tokens?beta=true", messagesBody("claude-opus-4-6", msg("user", "Hi"))); got.status != 200 || !strings.Contains(got.body, `"input_tokens":`) {
+		t.Errorf("%+v", got)
+	}
+	if got := post(t, s, "/v1/nothing", `{}`); got.status != 404 {
+		t.Errorf("%+v", got)
+	}
+	whole := post(t, s, chatPath, `{"model":"scenario/text","messages":[`+msg("user", "Hi")+`]}`)
+	if whole.header.Get("Content-Type") != "application/json" || !strings.Contains(whole.body, `"object":"chat.completion"`) {
+		t.Errorf("%+v", whole)
+	}
+}
+
+func TestMaxTokensAndStopsCountOnTheWire(t *testing.T) {
+	s := start(t, Config{Scenario: "long"})
+	body := strings.Replace(messagesBody("claude-opus-4-6", msg("user", "Go.")), "4096", "10", 1)
+	if got := hear(t, Messages, post(t, s, messagesPath, body).body); got.finish != "max_tokens" || !strings.HasPrefix(longText(600), got.text) {
+		t.Errorf("%+v", got)
+	}
+	body = strings.Replace(chatBody("gpt-4.1", msg("user", "Go.")), `"stream"`, `"stop":"heron","stream"`, 1)
+	if got := hear(t, Chat, post(t, s, chatPath, body).body); got.finish != "stop" || strings.Contains(got.text, "heron") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestConfigIsValidated(t *testing.T) {
+	for name, c := range map[string]Config{
+		"use one of agent":       {Scenario: "nowhere"},
+		"use one of diverge":     {Seam: Seam{Name: "of-gold"}},
+		"use one of [openai":     {Host: "mainframe"},
+		"choose another address": {Listen: "256.0.0.1:1"},
+	} {
+		if s, err := New(c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q: %v %v", name, s, err)
+		}
+	}
+}
