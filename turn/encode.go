@@ -60,8 +60,8 @@ type Mark struct {
 	usage      Usage
 	ends       []End
 	blocks     []blockMark
-	keep       int // blocks of the log that Truncate left standing …
-	cut        bool
+	cut        bool // a retraction is to be written …
+	keep       int  // … that leaves so many blocks of the log standing
 }
 
 type blockMark struct {
@@ -72,12 +72,23 @@ type blockMark struct {
 // Size returns the length of the log in bytes: the offset of the next chunk.
 func (m *Mark) Size() int64 { return m.size }
 
-// Truncate notes that the snapshot was or is about to be truncated to n blocks.
-// It is called beside every [Snapshot.Truncate]: once new blocks were opened, the
-// snapshot alone does not tell that they are others.
-func (m *Mark) Truncate(n int) {
-	if n < len(m.blocks) && (!m.cut || n < m.keep) {
-		m.keep, m.cut = n, true
+// Recede notes that s was taken back: blocks were dropped, the last one lost text
+// or was opened again. It is called right after every such change, before s grows
+// again: later, nothing in the snapshot tells that what follows is something else.
+func (m *Mark) Recede(s *Snapshot) {
+	keep := len(m.blocks)
+	if m.cut {
+		keep = m.keep
+	}
+	stands := min(keep, len(s.Blocks))
+	for i := range stands {
+		if k, b := &m.blocks[i], &s.Blocks[i]; len(b.Text) < k.text || len(b.Signature) < k.sign || k.closed && !b.Closed {
+			stands = i // what is left of it is written anew
+			break
+		}
+	}
+	if stands < keep {
+		m.keep, m.cut = stands, true
 	}
 }
 
@@ -119,26 +130,16 @@ func (s *Snapshot) AppendSince(dst []byte, m *Mark) []byte {
 
 // appendCut writes the retraction that m was told of or that shows.
 func (s *Snapshot) appendCut(dst []byte, m *Mark) []byte {
-	keep, cut := len(m.blocks), m.cut
-	if cut {
-		keep = m.keep
+	m.Recede(s)
+	if !m.cut {
+		m.keep = len(m.blocks)
+		m.cut = len(s.Ends) < len(m.ends) || m.terminated && !s.Terminated
 	}
-	if len(s.Blocks) < keep {
-		keep, cut = len(s.Blocks), true
-	}
-	for i := range keep {
-		if k, b := &m.blocks[i], &s.Blocks[i]; len(b.Text) < k.text || len(b.Signature) < k.sign || k.closed && !b.Closed {
-			keep, cut = i, true // another block took its place
-			break
-		}
-	}
-	cut = cut || len(s.Ends) < len(m.ends) || m.terminated && !s.Terminated
-	m.cut = false
-	if !cut {
+	if !m.cut {
 		return dst
 	}
-	m.blocks, m.ends, m.terminated = m.blocks[:keep], m.ends[:0], false
-	return binary.AppendUvarint(append(dst, opTruncate), uint64(keep))
+	m.cut, m.blocks, m.ends, m.terminated = false, m.blocks[:m.keep], m.ends[:0], false
+	return binary.AppendUvarint(append(dst, opTruncate), uint64(m.keep))
 }
 
 func (b *Block) appendSince(dst []byte, i int, m *Mark) []byte {

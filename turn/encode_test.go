@@ -126,19 +126,28 @@ func TestSignatureOfAnOpenBlockStaysPrivate(t *testing.T) {
 func TestTheLogTellsRetractions(t *testing.T) {
 	for _, tc := range []struct {
 		name string
+		back func(*Snapshot)
 		then []Delta
 	}{
-		{"nothing follows", nil},
-		{"another block of the same shape", []Delta{open(1, Call, "b", "f"), text(1, `{\"q\":2}`)}},
-		{"more blocks than before", []Delta{open(1, Prose, "", ""), text(1, "x"), open(2, Prose, "", "")}},
-		{"another finish", []Delta{open(1, Prose, "", ""), finish(0, Stopped, "stop")}},
+		{"nothing follows", func(s *Snapshot) { s.Truncate(1) }, nil},
+		{"another block of the same shape", func(s *Snapshot) { s.Truncate(1) },
+			[]Delta{open(1, Call, "b", "f"), text(1, `{\"q\":2}`)}},
+		{"more blocks than before", func(s *Snapshot) { s.Truncate(1) },
+			[]Delta{open(1, Prose, "", ""), text(1, "x"), open(2, Prose, "", "")}},
+		{"another finish", func(s *Snapshot) { s.Truncate(1) },
+			[]Delta{open(1, Prose, "", ""), finish(0, Stopped, "stop")}},
+		{"other and more text in the same block", func(s *Snapshot) {
+			s.Truncate(1)
+			s.Blocks[0].Text, s.Blocks[0].Closed = s.Blocks[0].Text[:1], false
+		}, []Delta{text(0, "nother text"), open(1, Prose, "", "")}},
+		{"all of it", func(s *Snapshot) { s.Truncate(0) }, []Delta{open(0, Prose, "", ""), text(0, "new")}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := fold(t, open(0, Prose, "", ""), text(0, "a"), open(1, Call, "a", "f"), text(1, `{\"p\":1}`), finish(0, ToolUse, "t"), Delta{Kind: Terminal})
+			s := fold(t, open(0, Prose, "", ""), text(0, "a text"), open(1, Call, "a", "f"), text(1, `{\"p\":1}`), finish(0, ToolUse, "t"), Delta{Kind: Terminal})
 			var m Mark
 			log := s.AppendSince(nil, &m)
-			s.Truncate(1)
-			m.Truncate(1)
+			tc.back(s)
+			m.Recede(s)
 			for _, d := range tc.then {
 				if err := s.Fold(d); err != nil {
 					t.Fatal(err)
@@ -153,7 +162,7 @@ func TestTheLogTellsRetractions(t *testing.T) {
 	}
 }
 
-// A caller that forgot Mark.Truncate is caught where the snapshot shows it.
+// A caller that forgot Mark.Recede is caught where the snapshot shows it.
 func TestVisibleRetractionsNeedNoNotice(t *testing.T) {
 	for name, change := range map[string]func(*Snapshot){
 		"fewer blocks":    func(s *Snapshot) { s.Truncate(1) },
@@ -231,6 +240,18 @@ func said(r *rand.Rand, s *Snapshot) Delta {
 	return Delta{Kind: Text, Block: block, Text: body}
 }
 
+// recede takes s back to an earlier point, as relay does when what was held is
+// dropped: blocks go, and the last one that stays may lose text and open again.
+func recede(r *rand.Rand, s *Snapshot) {
+	s.Truncate(r.IntN(len(s.Blocks) + 1))
+	if b := s.Last(); b != nil && r.IntN(2) == 0 {
+		b.Closed = false
+		b.Signature = nil
+		b.Text = b.Text[:r.IntN(len(b.Text)+1)]
+		*s = *s.Clone() // rebuilds what is derived from the text
+	}
+}
+
 // The law of the log: whenever it is written, it tells the snapshot.
 func TestReplayOfAnyFlushesIsTheSnapshot(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
@@ -244,9 +265,8 @@ func TestReplayOfAnyFlushesIsTheSnapshot(t *testing.T) {
 				t.Fatalf("run %d: %v changed the snapshot", run, err)
 			}
 			if r.IntN(25) == 0 && len(s.Blocks) > 0 {
-				n := r.IntN(len(s.Blocks) + 1)
-				s.Truncate(n)
-				m.Truncate(n)
+				recede(r, s)
+				m.Recede(s)
 				retractions++
 			}
 			if r.IntN(5) > 0 {
