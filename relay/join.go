@@ -20,6 +20,12 @@ func (s *Stream) arm() {
 	case joinText:
 		h.joint = last
 		said := s.prose()
+		if len(bytes.TrimSpace(said)) == 0 {
+			// Nothing was said that text could join.
+			h.swallow = len(said) > 0
+			return
+		}
+		said = append(bytes.Clone(s.req.Prefill), said...)
 		if len(s.req.Stops) > 0 {
 			stops := splice.NewStops(s.req.Stops, said)
 			h.stops = &stops
@@ -65,6 +71,8 @@ func (s *Stream) lastOpen() int {
 func (s *Stream) prose() []byte { return s.said.Prose() }
 
 func (s *Stream) seamConfig(said []byte) splice.Config {
+	// The caller's own trailing text is part of the run: it is what the request
+	// quotes and the model may repeat.
 	c := splice.Config{Said: said, Stripped: trailingSpace(said), JSON: s.hop.doc != nil}
 	switch {
 	case s.plan.manner == turn.Asked:
@@ -149,12 +157,8 @@ func (s *Stream) probe(ds []turn.Delta) splice.Verdict {
 		case turn.Open:
 			switch {
 			case d.Of == turn.Prose, d.Of == turn.Reasoning, d.Of == turn.Redacted:
-			case len(h.plain) == 0:
-				// The turn goes on with something other than text: there is
-				// no text to join.
-				v = splice.Verdict{State: splice.Joined, Kind: splice.Empty}
 			default:
-				v = h.over()
+				v = h.turned()
 			}
 		case turn.Finish, turn.Terminal:
 			v = h.over()
@@ -201,6 +205,19 @@ func (h *hop) over() splice.Verdict {
 	}
 	_, hit, _ := h.stops.End()
 	return h.settled(hit, true)
+}
+
+// turned tells the seam that the turn goes on with something other than text. No
+// new text is no failure then, and neither is a bare repetition of the anchor.
+func (h *hop) turned() splice.Verdict {
+	if len(h.plain) == 0 {
+		return splice.Verdict{State: splice.Joined, Kind: splice.Empty}
+	}
+	v := h.over()
+	if v.State == splice.Failed && v.Reason == splice.Blank {
+		return splice.Verdict{State: splice.Joined, Kind: splice.Anchor, Skip: len(h.plain), Overlap: len(h.plain)}
+	}
+	return v
 }
 
 func (h *hop) settled(hit string, ok bool) splice.Verdict {

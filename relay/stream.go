@@ -138,7 +138,7 @@ func (s *Stream) Deadline() time.Time {
 	} else if s.phase == reading {
 		sooner(s.holdFrom.Add(s.cfg.Hold))
 	}
-	if s.dirty > 0 {
+	if s.gate && s.dirty > 0 {
 		sooner(s.dirtyAt.Add(s.cfg.Flush))
 	}
 	return d

@@ -1,0 +1,428 @@
+package relay_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/faultinject"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/relay/relaytest"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// cut is one way for a stream to break.
+type cut struct {
+	name  string
+	end   interrupt.Ended
+	hang  bool
+	extra func(family) []byte // bytes between the cut and the end
+	pings bool
+}
+
+var cuts = []cut{
+	{name: "polite-end", end: interrupt.Ended{How: interrupt.EOF}},
+	{name: "reset", end: interrupt.Ended{How: interrupt.Reset}},
+	{name: "short", end: interrupt.Ended{How: interrupt.Short}},
+	{name: "goaway", end: interrupt.Ended{How: interrupt.GoneAway}},
+	{name: "stall", hang: true},
+	{name: "ping-only", hang: true, pings: true},
+	{name: "half-event", end: interrupt.Ended{How: interrupt.Reset}, extra: func(f family) []byte { return []byte(f.half) }},
+	{name: "malformed", end: interrupt.Ended{How: interrupt.Reset}, extra: func(f family) []byte { return []byte("data: {\"garbage\n\n") }},
+	{name: "error-event", end: interrupt.Ended{How: interrupt.EOF}, extra: func(f family) []byte { return []byte(f.fault) }},
+	{name: "end-marker", end: interrupt.Ended{How: interrupt.EOF}, extra: func(f family) []byte { return []byte(f.marker) }},
+}
+
+// family is a dialect with what the battery needs of its wire.
+type family struct {
+	name     string
+	d        dialect.Dialect
+	fallback string
+	named    func([]byte) string
+	folders  []string
+	half     string
+	fault    string
+	marker   string
+	ping     string
+	render   func(faultinject.Answer, faultinject.Options) [][]byte
+	// read is an official SDK's accumulator over a whole stream.
+	read func(stream []byte) (message, error)
+	// strays are recordings that the official accumulator itself rejects
+	// uncut, and why.
+	strays map[string]string
+}
+
+// message is what an SDK made of a stream, as far as an application acts on it.
+type message struct {
+	text   string
+	calls  []string // name and arguments
+	finish string
+	order  string // kinds of blocks, adjacent text merged, reasoning left out
+}
+
+func (m message) String() string {
+	return fmt.Sprintf("order=%s finish=%s calls=%v text=%q", m.order, m.finish, m.calls, m.text)
+}
+
+// ownOrder is the order of what the model itself says: provider-side tools and
+// their results left out.
+func (m message) ownOrder() string {
+	var out []string
+	for _, k := range strings.Split(m.order, ",") {
+		if k == "text" && (len(out) == 0 || out[len(out)-1] != "text") || k == "tool_use" || k == "refusal" {
+			out = append(out, k)
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// tally counts how cases went.
+type tally struct {
+	cases, passed, healed, finished, synthesized, refused, failures int
+	reasons                                                         map[string]int
+}
+
+// allowed are the refusals of the planner's table that a recording can meet: each
+// names something in the recording that cannot be said again or carried on.
+var allowed = []string{
+	"hosted_tools_declared", // an attempt that may have run a tool with effects
+	"hosted_tool_ran", "hosted_tool:", "unknown_block:",
+	"several_choices", "logprobs",
+}
+
+func (n *tally) refuse(f family, c scenario, form, reason string) error {
+	n.refused++
+	if n.reasons == nil {
+		n.reasons = map[string]int{}
+	}
+	n.reasons[form+":"+reason]++
+	for _, a := range allowed {
+		if reason == a || strings.HasSuffix(a, ":") && strings.HasPrefix(reason, a) {
+			return nil
+		}
+	}
+	return fmt.Errorf("refused: %s", reason)
+}
+
+func (c tally) String() string {
+	var rs []string
+	for r, n := range c.reasons {
+		rs = append(rs, fmt.Sprintf("%s=%d", r, n))
+	}
+	sort.Strings(rs)
+	return fmt.Sprintf("%d cases: %d passed, %d healed, %d finished, %d ended as tool use, %d refused %v",
+		c.cases, c.passed, c.healed, c.finished, c.synthesized, c.refused, rs)
+}
+
+// scenario is one case: a recording, cut at a byte, in one way, on a target with
+// one manner, whose model behaves in one way at the seam.
+type scenario struct {
+	rec    relaytest.Recording
+	at     int // bytes of the recording that arrive
+	cut    cut
+	target target
+	seam   relaytest.Seam
+	events bool
+}
+
+// target is a kind of host, and how its models may behave at a seam. What a true
+// prefill says is the continuation by definition, unless it is plainly the whole
+// answer again; hosts known to echo and asked models get no such trust.
+type target struct {
+	name    string
+	ability dialect.Ability
+	seams   []relaytest.Seam
+}
+
+var targets = []target{
+	{"prefill", dialect.Ability{Manners: []turn.Manner{turn.Prefill}}, []relaytest.Seam{relaytest.Honest, relaytest.RestartWhole}},
+	{"echoing", dialect.Ability{Manners: []turn.Manner{turn.Prefill}, Echoes: true}, []relaytest.Seam{relaytest.Honest, relaytest.EchoTail, relaytest.RestartWhole, relaytest.RestartDiverge}},
+	{"asked", dialect.Ability{Manners: []turn.Manner{turn.Asked}}, relaytest.Seams},
+}
+
+func (c scenario) String() string {
+	return fmt.Sprintf("%s cut at byte %d by %s, %s/%s", c.rec.Name, c.at, c.cut.name, c.target.name, c.seam)
+}
+
+func (f family) run(t *testing.T, c scenario, want message, answer faultinject.Answer) (relaytest.Result, error) {
+	t.Helper()
+	w := relaytest.World{Dialect: f.d, Config: relay.Config{
+		Targets: []relay.Target{{Name: "test", Ability: c.target.ability}},
+		Events:  c.events,
+	}}
+	stream := c.rec.Stream()
+	seams := 0
+	var failed error
+	opts := f.options(c.rec)
+	own, _, err := relaytest.Asked(c.rec.Request)
+	if err != nil {
+		own = "" // the caller does not end with an assistant turn
+	}
+	provider := func(q relaytest.Request) relaytest.Reply {
+		switch {
+		case q.N == 1:
+			r := relaytest.Reply{Chunks: pieces(stream[:c.at]), End: c.cut.end, Hang: c.cut.hang}
+			if c.cut.extra != nil {
+				r.Chunks = append(r.Chunks, c.cut.extra(f))
+			}
+			if c.cut.pings {
+				r.Pings, r.Every = []byte(f.ping), 5*time.Second
+			}
+			return r
+		case !q.Derived:
+			return relaytest.Reply{Chunks: relaytest.Renamed(c.rec.Units)}
+		}
+		seam := relaytest.Honest
+		if seams++; seams == 1 {
+			seam = c.seam
+		}
+		rest, err := relaytest.Continue(answer, q.Body, own, seam, 40, "[[COMPLETE]]")
+		if err != nil {
+			failed = err
+			return relaytest.Reply{Status: 400}
+		}
+		o := opts
+		o.Seed = uint64(q.N)
+		o.ID = fmt.Sprintf("%sagain_%d", o.ID, q.N)
+		return relaytest.Reply{Chunks: f.render(rest, o)}
+	}
+	res, err := w.Run(c.rec.Request, provider)
+	if err == nil {
+		err = failed
+	}
+	if err == nil && res.Broken != "" {
+		err = fmt.Errorf("law: %s", res.Broken)
+	}
+	return res, err
+}
+
+func (f family) options(r relaytest.Recording) faultinject.Options {
+	req, err := f.d.Parse(r.Request)
+	if err != nil {
+		return faultinject.Options{}
+	}
+	return faultinject.Options{Model: req.Model, IncludeUsage: req.IncludeUsage, N: req.N}
+}
+
+// pieces cuts a stream into reads of odd sizes.
+func pieces(b []byte) [][]byte {
+	var out [][]byte
+	for n := 1; len(b) > 0; n = n*7%1021 + 1 {
+		n = min(n, len(b))
+		out = append(out, b[:n])
+		b = b[n:]
+	}
+	return out
+}
+
+// judge checks one result against the uncut message.
+func (f family) judge(c scenario, res relaytest.Result, want message, n *tally) error {
+	n.cases++
+	plan := lastPlan(res)
+	switch res.End {
+	case relay.Clean:
+		if !res.Head.Stream {
+			return n.refuse(f, c, "status", strings.TrimPrefix(res.Outcome(), "failed:"))
+		}
+		got, err := f.read(res.Body)
+		if err != nil {
+			return fmt.Errorf("SDK cannot read the result: %w\n%s", err, res.Body)
+		}
+		switch {
+		case strings.HasPrefix(plan, "r2"):
+			n.synthesized++
+			return halfway(got, want)
+		case plan != "" && want.ownOrder() != want.order:
+			// A model that goes on behind a tool that ran at the provider
+			// says the rest in text.
+			got.order, want.order = got.ownOrder(), want.ownOrder()
+			if want.finish == "pause_turn" {
+				want.finish = "end_turn" // nothing is left to pause for
+			}
+			if got.String() != want.String() {
+				return fmt.Errorf("message differs\n got %v\nwant %v", got, want)
+			}
+			n.healed++
+		case got.String() != want.String():
+			return fmt.Errorf("message differs\n got %v\nwant %v", got, want)
+		case plan == "":
+			n.passed++
+		case strings.HasPrefix(plan, "finish"):
+			n.finished++
+		default:
+			n.healed++
+		}
+		return nil
+	case relay.Abort:
+		_, faults, err := relaytest.Fold(f.d, mustParse(f.d, c.rec.Request), res.Body)
+		if err != nil && len(faults) == 0 {
+			return fmt.Errorf("aborted stream is not readable: %w", err)
+		}
+		if len(faults) != 1 {
+			return fmt.Errorf("aborted with %d error events", len(faults))
+		}
+		if _, err := f.read(res.Body); err == nil {
+			return fmt.Errorf("an SDK takes the failed stream for a success")
+		}
+		return n.refuse(f, c, "error", strings.TrimPrefix(res.Outcome(), "failed:"))
+	}
+	return fmt.Errorf("ended as %v", res.End)
+}
+
+// halfway checks a turn that was ended as tool use: calls and text are the first
+// of what the whole turn would have had, whole, and it asks for tools.
+func halfway(got, want message) error {
+	if got.finish != "tool_use" && got.finish != "tool_calls" {
+		return fmt.Errorf("finish %q after R2", got.finish)
+	}
+	if len(got.calls) == 0 || len(got.calls) > len(want.calls) {
+		return fmt.Errorf("R2 with %d of %d calls", len(got.calls), len(want.calls))
+	}
+	for i, c := range got.calls {
+		if c != want.calls[i] {
+			return fmt.Errorf("R2 call %d is %s, want %s", i, c, want.calls[i])
+		}
+	}
+	if !strings.HasPrefix(want.text, got.text) {
+		return fmt.Errorf("R2 text %q is no beginning of %q", got.text, want.text)
+	}
+	return nil
+}
+
+func lastPlan(r relaytest.Result) string {
+	ps := r.Plans()
+	if len(ps) == 0 {
+		return ""
+	}
+	return ps[len(ps)-1]
+}
+
+func mustParse(d dialect.Dialect, body []byte) *dialect.Request {
+	r, err := d.Parse(body)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// cutEverywhere runs the battery over all recordings of a family.
+func (f family) cutEverywhere(t *testing.T, recs []relaytest.Recording) {
+	var total tally
+	for _, r := range recs {
+		t.Run(r.Name, func(t *testing.T) {
+			n := f.battery(t, r)
+			t.Logf("%v", n)
+			total.add(n)
+		})
+	}
+	t.Logf("%s: %v", f.name, total)
+	fmt.Fprintf(os.Stderr, "battery %s: %v\n", f.name, total)
+}
+
+func (c *tally) add(n tally) {
+	c.cases, c.passed, c.healed = c.cases+n.cases, c.passed+n.passed, c.healed+n.healed
+	c.finished, c.synthesized = c.finished+n.finished, c.synthesized+n.synthesized
+	for r, k := range n.reasons {
+		c.refused += k
+		if c.reasons == nil {
+			c.reasons = map[string]int{}
+		}
+		c.reasons[r] += k
+	}
+}
+
+func (f family) battery(t *testing.T, r relaytest.Recording) tally {
+	t.Helper()
+	var n tally
+	want, err := f.read(r.Stream())
+	if err != nil {
+		if why, ok := f.strays[r.Name]; ok {
+			t.Logf("not comparable: %s (%v)", why, err)
+			return n
+		}
+		t.Fatalf("the SDK cannot read the uncut recording: %v", err)
+	}
+	snap, _, err := relaytest.Fold(f.d, mustParse(f.d, r.Request), r.Stream())
+	if err != nil {
+		t.Fatalf("uncut recording: %v", err)
+	}
+	answer := relaytest.AnswerOf(snap)
+	for i, c := range f.scenarios(r) {
+		res, err := f.run(t, c, want, answer)
+		if err == nil {
+			err = f.judge(c, res, want, &n)
+		}
+		if err != nil {
+			t.Errorf("case %d: %v: %v\nplans %v", i, c, err, res.Plans())
+			if n.failures++; n.failures > 3 {
+				t.Fatal("too many failures")
+			}
+		}
+	}
+	return n
+}
+
+// scenarios spreads causes, manners and seams over every event boundary and a
+// stride of bytes. Short recordings get the full product.
+func (f family) scenarios(r relaytest.Recording) []scenario {
+	var out []scenario
+	turnOf := 0
+	add := func(at int, c cut, m target, s relaytest.Seam) {
+		out = append(out, scenario{rec: r, at: at, cut: c, target: m, seam: s})
+	}
+	type way struct {
+		target
+		relaytest.Seam
+	}
+	var ways []way
+	for _, m := range targets {
+		for _, s := range m.seams {
+			ways = append(ways, way{m, s})
+		}
+	}
+	var bounds []int
+	at := 0
+	for _, u := range r.Units {
+		at += len(u)
+		bounds = append(bounds, at)
+	}
+	bounds = append([]int{0}, bounds...)
+	full := len(bounds) <= 16 && at < 12<<10
+	for _, at := range bounds {
+		for _, c := range cuts {
+			if full {
+				for _, w := range ways {
+					add(at, c, w.target, w.Seam)
+				}
+			}
+		}
+		if !full {
+			for range 3 {
+				w := ways[turnOf%len(ways)]
+				add(at, cuts[turnOf/3%len(cuts)], w.target, w.Seam)
+				turnOf++
+			}
+		}
+	}
+	stride := max(1, at/150)
+	for b := 1; b < at; b += stride {
+		add(b, cuts[turnOf%4], targets[turnOf/3%len(targets)], relaytest.Honest)
+		turnOf++
+	}
+	return out
+}
+
+func compact(raw string) string {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(raw)) != nil {
+		return raw
+	}
+	return b.String()
+}
