@@ -212,7 +212,7 @@ func TestSeams(t *testing.T) {
 			if (got.thinking != "") != (tc.seam == "thinking-first") || (len(got.calls) > 0) != (tc.seam == "second-tool") {
 				t.Errorf("thinking %q, calls %v", got.thinking, got.calls)
 			}
-			if list := s.Log(); list[0].Continuation.Manner != Asked || list[0].Seam != strings.Fields(tc.seam)[0] {
+			if list := s.Log(); list[0].Continuation.Manner != Asked || list[0].Seam != tc.seam {
 				t.Errorf("log: %+v %s", list[0].Continuation, list[0].Seam)
 			}
 		})

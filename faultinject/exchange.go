@@ -71,12 +71,13 @@ func (h *history) begin(x Exchange) int {
 	return x.ID
 }
 
-// update changes one exchange.
-func (h *history) update(id int, change func(*Exchange)) {
+// update changes one exchange and returns it.
+func (h *history) update(id int, change func(*Exchange)) Exchange {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	change(&h.list[id-1])
 	h.signal()
+	return h.list[id-1]
 }
 
 func (h *history) signal() {

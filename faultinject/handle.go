@@ -14,6 +14,7 @@ import (
 const (
 	HeaderScenario = "X-Fault-Scenario" // name of a scenario
 	HeaderTurn     = "X-Fault-Turn"     // key of the logical turn, for requests that look alike
+	HeaderScript   = "X-Fault-Script"   // a script in place of the configured one, "|" between its lines
 )
 
 // handle answers one request. When it returns the response has ended.
@@ -32,10 +33,7 @@ func (s *Server) handle(ctx context.Context, in received, w wire) {
 	default:
 		end = s.side(id, path, in, w)
 	}
-	s.log.update(id, func(x *Exchange) {
-		x.Ended, x.Ending = time.Now(), end
-		s.note(*x)
-	})
+	s.note(s.log.update(id, func(x *Exchange) { x.Ended, x.Ending = time.Now(), end }))
 }
 
 // note writes the log line of an exchange.
@@ -64,6 +62,10 @@ func (s *Server) answer(id int, d Dialect, path string, in received, w wire) End
 			r = invalid("%v", err)
 		}
 	}
+	script, err := s.script(in.header)
+	if r == nil && err != nil {
+		r = invalid("%s: %v", HeaderScript, err)
+	}
 	name := s.scenarioName(in.header, req.Model)
 	if _, ok := scenarios[name]; r == nil && !ok {
 		_, err := Scenario(name, p, s.cfg)
@@ -74,9 +76,9 @@ func (s *Server) answer(id int, d Dialect, path string, in received, w wire) End
 	}
 	prefills := d == Messages || chatPrefills(s.cfg.Host, p)
 	p = relabel(s.cfg.Host, p)
-	fixed := name != s.cfg.Scenario || in.header.Get(HeaderScenario) != "" || modelScenario(req.Model) != ""
+	fixed := in.header.Get(HeaderScenario) != "" || modelScenario(req.Model) != ""
 	treat := func(attempt, turnNo int) (Treatment, string) {
-		tr := s.cfg.Script.For(Query{Attempt: attempt, Turn: turnNo, Model: req.Model})
+		tr := script.For(Query{Attempt: attempt, Turn: turnNo, Model: req.Model})
 		if tr.Scenario == "" || fixed {
 			return tr, name
 		}
@@ -96,10 +98,19 @@ func (s *Server) answer(id int, d Dialect, path string, in received, w wire) End
 		x.Scenario, x.Turn, x.TurnNo, x.Attempt = name, t.key, t.turnNo, t.attempt
 		x.Continuation, x.Fault = t.c, tr.Text
 		if t.c.Manner != Fresh {
-			x.Seam = seam.Name
+			x.Seam = seam.String()
 		}
 	})
 	return s.send(id, p, t, a, tr, w)
+}
+
+// script is the request's own, or the configured one.
+func (s *Server) script(h http.Header) (Script, error) {
+	src := h.Get(HeaderScript)
+	if src == "" {
+		return s.cfg.Script, nil
+	}
+	return ParseScript([]byte(strings.ReplaceAll(src, "|", "\n")))
 }
 
 // scenarioName picks the scenario: header, model name, configuration.

@@ -61,12 +61,14 @@ const unicodeText = "日本語の文章です。絵文字も入ります😀👩
 
 const whitespaceText = "A list:\n\n- one\n- two\n\n\n    indented by four\n\n- three  \n- very very good\n\nThe end.\n"
 
-// longText is n tokens of prose in which no sentence occurs twice, so that a
+// longText is about n tokens of prose in which no sentence occurs twice, so that a
 // repetition at a seam can be told from the text itself.
 func longText(n int) string {
 	var b strings.Builder
-	for i := 1; len(tokens(b.String(), 0)) < n; i++ {
-		fmt.Fprintf(&b, "Sentence %d tells of %s that crossed the %s at hour %d. ", i, nouns[i%len(nouns)], places[(i/len(nouns))%len(places)], i*7%24)
+	for i, have := 1, 0; have < n; i++ {
+		s := fmt.Sprintf("Sentence %d tells of %s that crossed the %s at hour %d. ", i, nouns[i%len(nouns)], places[(i/len(nouns))%len(places)], i*7%24)
+		b.WriteString(s)
+		have += len(tokens(s, 0))
 	}
 	return strings.TrimSpace(b.String())
 }

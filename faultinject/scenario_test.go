@@ -2,6 +2,8 @@ package faultinject
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -108,6 +110,23 @@ func TestSideEndpoints(t *testing.T) {
 	}
 	if got := post(t, s, "/v1/nothing", `{}`); got.status != 404 {
 		t.Errorf("%+v", got)
+	}
+	for header, want := range map[string]string{"Anthropic-Version": `"has_more":false`, "X-None": `"object":"list"`} {
+		req, err := http.NewRequestWithContext(patience(t), http.MethodGet, s.URL()+"/v1/models", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(header, "2023-06-01")
+		tr := &http.Transport{DisableKeepAlives: true}
+		res, err := tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("models with %s: %s %v", header, b, err)
+		}
 	}
 	whole := post(t, s, chatPath, `{"model":"scenario/text","messages":[`+msg("user", "Hi")+`]}`)
 	if whole.header.Get("Content-Type") != "application/json" || !strings.Contains(whole.body, `"object":"chat.completion"`) {

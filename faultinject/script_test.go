@@ -163,6 +163,24 @@ func TestRandomAddressesAreSeeded(t *testing.T) {
 	}
 }
 
+func TestARequestBringsItsOwnScript(t *testing.T) {
+	s := start(t, Config{Scenario: "text", Script: MustScript("attempt *: status 529")})
+	path, body := request(Chat)
+	own := "attempt 1: fin after event 3 | attempt 2: pass"
+	if got := post(t, s, path, body, HeaderScript, own); !isShort(got.err) {
+		t.Errorf("attempt 1: %+v", got)
+	}
+	if got := post(t, s, path, body, HeaderScript, own); got.status != 200 || got.err != nil {
+		t.Errorf("attempt 2: %+v", got)
+	}
+	if got := post(t, s, path, body); got.status != 529 {
+		t.Errorf("without: %+v", got)
+	}
+	if got := post(t, s, path, body, HeaderScript, "attempt 1: explode"); got.status != 400 || !strings.Contains(got.body, "line 1: unknown directive") {
+		t.Errorf("a bad one: %+v", got)
+	}
+}
+
 func FuzzParseScript(f *testing.F) {
 	f.Add("attempt 1: rst after event 5\nevery stream: cut at event 4 once")
 	f.Add("attempt 2-3 turn 1 model a*: error api as chunk in text; seam echo-tail 3")

@@ -18,6 +18,17 @@ type Seam struct {
 	N    int    // echo-tail: how many runes are repeated, 0 is 30
 }
 
+// String is the name, with its number if it has one.
+func (s Seam) String() string {
+	switch {
+	case s.Name == "":
+		return "honour"
+	case s.N > 0:
+		return fmt.Sprintf("%s %d", s.Name, s.N)
+	}
+	return s.Name
+}
+
 // join is what a seam works on.
 type join struct {
 	whole, rest Answer

@@ -21,13 +21,17 @@ func targetClient() *http.Client {
 
 // hopHeaders are not relayed (RFC 9110 §7.6.1); the X-Fault headers are ours.
 var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade", "Content-Length", "Host", "Accept-Encoding", HeaderScenario, HeaderTurn}
+	"Transfer-Encoding", "Upgrade", "Content-Length", "Host", "Accept-Encoding", HeaderScenario, HeaderTurn, HeaderScript}
 
 // relay passes a request on to the target and applies the script's faults to
 // its answer.
 func (s *Server) relay(ctx context.Context, id int, in received, w wire) Ending {
-	d, faults := s.targetDrive(id, in, w)
-	if r := unmet(faults, w.transport()); r != nil {
+	script, err := s.script(in.header)
+	if err != nil {
+		return s.refuse(id, Chat, invalid("%s: %v", HeaderScript, err), w)
+	}
+	d := s.targetDrive(id, in, w, script)
+	if r := unmet(d.faults, w.transport()); r != nil {
 		return s.refuse(id, d.pos.Dialect, r, w)
 	}
 	end := d.open()
@@ -44,7 +48,7 @@ func (s *Server) relay(ctx context.Context, id int, in received, w wire) Ending 
 // targetDrive prepares the drive of a relayed request. Attempts are counted as
 // for the provider's own answers, but a continuation is known by its wording
 // alone, since nobody knows what the target meant to say.
-func (s *Server) targetDrive(id int, in received, w wire) (*drive, []Fault) {
+func (s *Server) targetDrive(id int, in received, w wire, script Script) *drive {
 	d := &drive{w: w, closed: s.closing, pos: Position{Seed: s.cfg.Seed, ID: label(s.cfg.Seed, string(in.body))}}
 	path, _, _ := strings.Cut(in.path, "?")
 	switch {
@@ -53,12 +57,12 @@ func (s *Server) targetDrive(id int, in received, w wire) (*drive, []Fault) {
 	case strings.HasSuffix(path, "/messages"):
 		d.pos.Dialect = Messages
 	default:
-		return d, nil
+		return d
 	}
 	req, r := decodeRequest(in.body)
 	p, err := readPrompt(d.pos.Dialect, req)
-	if r != nil || err != nil {
-		return d, nil // the target will say what is wrong with it
+	if r != nil || err != nil || len(p.Turns) == 0 {
+		return d // the target will say what is wrong with it
 	}
 	manner, partial, base := mannerOf(p, true)
 	if manner == Asked && !goOn.MatchString(p.Turns[len(p.Turns)-1].Text) {
@@ -66,7 +70,7 @@ func (s *Server) targetDrive(id int, in received, w wire) (*drive, []Fault) {
 	}
 	key, turnNo := turnKey(in.header.Get(HeaderTurn), base)
 	attempt := s.turns.count(key)
-	tr := s.cfg.Script.For(Query{Attempt: attempt, Turn: turnNo, Model: p.Model})
+	tr := script.For(Query{Attempt: attempt, Turn: turnNo, Model: p.Model})
 	d.turn = key
 	d.faults, d.pos.Model, d.pace = tr.Faults, p.Model, s.cfg.Pace
 	if tr.Pace != nil {
@@ -76,7 +80,7 @@ func (s *Server) targetDrive(id int, in received, w wire) (*drive, []Fault) {
 		x.Dialect, x.Model, x.Turn, x.TurnNo, x.Attempt, x.Fault = d.pos.Dialect, p.Model, key, turnNo, attempt, tr.Text
 		x.Continuation = Continuation{Manner: manner, Said: partial.Text}
 	})
-	return d, tr.Faults
+	return d
 }
 
 // count counts one more attempt of a turn.
