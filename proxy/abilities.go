@@ -1,0 +1,56 @@
+package proxy
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// maxLearned bounds what is remembered of hosts and models.
+const maxLearned = 4096
+
+// abilities is what is known of targets: configuration, then the house's table,
+// less what targets have shown not to take (DESIGN §4).
+type abilities struct {
+	mu      sync.Mutex
+	learned map[learnedKey][]turn.Manner // rejected
+}
+
+type learnedKey struct{ host, model string }
+
+func newAbilities() *abilities { return &abilities{learned: map[learnedKey][]turn.Manner{}} }
+
+// of returns the ability of o for a model. Its slices are shared and not changed.
+func (a *abilities) of(o *origin, model string) dialect.Ability {
+	ab, ok := dialect.Match(o.Abilities, o.host, model)
+	if !ok {
+		ab = dialect.AbilityOf(o.host, model)
+	}
+	a.mu.Lock()
+	rejected := a.learned[learnedKey{o.host, model}]
+	a.mu.Unlock()
+	if len(rejected) > 0 {
+		ab.Manners = slices.DeleteFunc(slices.Clone(ab.Manners), func(m turn.Manner) bool { return slices.Contains(rejected, m) })
+	}
+	return ab
+}
+
+// demote remembers that a host rejected a manner for a model, for the streams to
+// come. When the memory is full, something is forgotten: it can be learned again.
+func (a *abilities) demote(o *origin, model string, m turn.Manner) {
+	k := learnedKey{o.host, model}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if slices.Contains(a.learned[k], m) {
+		return
+	}
+	if len(a.learned) >= maxLearned {
+		for old := range a.learned {
+			delete(a.learned, old)
+			break
+		}
+	}
+	a.learned[k] = append(slices.Clone(a.learned[k]), m)
+}

@@ -1,0 +1,175 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// request is a client's request, copied out of its RequestCtx.
+type request struct {
+	method string
+	target string // path and query exactly as they came
+	header upstream.Header
+	http10 bool
+	route
+
+	body []byte // as it came, if it was read
+	size int64  // declared; -1: chunked
+	rest *source
+
+	// of a protected one
+	run    checkpoint.RunID
+	events bool
+	plain  []byte // body, its content coding undone
+	asks   *dialect.Request
+}
+
+// Reasons for relaying a request unprotected, as X-Unbroken-Protection tells them.
+const (
+	unprotectedSize    = "body_too_large"
+	unprotectedCoding  = "unknown_content_encoding"
+	unprotectedRequest = "request_not_understood"
+)
+
+var (
+	errTarget  = errors.New("the request target must be a path: is HTTP_PROXY or HTTPS_PROXY pointing at unbroken? It is no forward proxy")
+	errUpgrade = errors.New("unbroken relays HTTP, not WebSocket: use the HTTP streaming transport")
+)
+
+// take copies the head of a request.
+func (s *Server) take(ctx *fasthttp.RequestCtx) *request {
+	h := &ctx.Request.Header
+	return &request{
+		method: string(h.Method()),
+		target: string(h.RequestURI()),
+		header: parseHeader(h.RawHeaders()),
+		http10: !h.IsHTTP11(),
+		size:   int64(h.ContentLength()),
+	}
+}
+
+// acceptable refuses what is no request to an origin.
+func (r *request) acceptable() (status int, err error) {
+	if !strings.HasPrefix(r.target, "/") && !(r.target == "*" && r.method == "OPTIONS") {
+		return fasthttp.StatusBadRequest, errTarget
+	}
+	if listed(r.header, "Upgrade", "websocket") {
+		return fasthttp.StatusUpgradeRequired, errUpgrade
+	}
+	return 0, nil
+}
+
+// readBody reads the body of a request that may be protected. reason is not
+// empty if it cannot be; what was not read is then in rest. The body is read
+// before anything goes upstream, since a turn that cannot be asked for again
+// cannot be healed, and because a client's departure hides behind unread bytes
+// (FIELD-REPORTS G1).
+func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *request) (reason string, err error) {
+	from := ctx.RequestBodyStream()
+	if from == nil {
+		r.size = 0
+		return unprotectedRequest, nil
+	}
+	src := newSource(from, ctx.Conn(), s.cfg.BodyStall)
+	r.body, err = slurp(src, r.size, s.cfg.MaxBody)
+	switch {
+	case errors.Is(err, errTooLarge):
+		r.rest = src
+		return unprotectedSize, nil
+	case err != nil:
+		return "", err
+	}
+	src.revoke()
+	r.plain = r.body
+	if coding := strings.Join(r.header.Values("Content-Encoding"), ","); coding != "" {
+		switch r.plain, err = decoded(r.body, coding, s.cfg.MaxBody); {
+		case errors.Is(err, errTooLarge):
+			return unprotectedSize, nil
+		case errors.Is(err, upstream.ErrCoding):
+			return unprotectedCoding, nil
+		case err != nil:
+			return unprotectedRequest, nil
+		}
+	}
+	if r.asks, err = r.speaks.Parse(r.plain); err != nil {
+		return unprotectedRequest, nil
+	}
+	return "", nil
+}
+
+// upload is the body of a request that is relayed untouched.
+func (s *Server) upload(ctx *fasthttp.RequestCtx, r *request) (body []byte, stream io.Reader) {
+	switch {
+	case r.rest != nil && len(r.body) > 0:
+		return nil, io.MultiReader(bytes.NewReader(r.body), r.rest)
+	case r.rest != nil:
+		return nil, r.rest
+	case r.body != nil:
+		return r.body, nil
+	}
+	if from := ctx.RequestBodyStream(); from != nil {
+		r.rest = newSource(from, ctx.Conn(), s.cfg.BodyStall)
+		return nil, r.rest
+	}
+	return nil, nil
+}
+
+// identify reads Unbroken's own request headers.
+func (r *request) identify() (err error) {
+	if id := r.header.Get(headerRun); id != "" {
+		r.run, err = checkpoint.ParseRunID(id)
+	} else {
+		r.run = checkpoint.RunID("run_" + token())
+	}
+	switch mode := r.header.Get(headerRecovery); mode {
+	case "", "transparent":
+	case "events":
+		r.events = true
+	default:
+		err = errors.Join(err, errors.New(headerRecovery+" must be transparent or events"))
+	}
+	return err
+}
+
+// token is 128 random bits.
+func token() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// scope tells callers apart without keeping their credential.
+func (s *Server) scope(h upstream.Header) (sc checkpoint.Scope) {
+	if c := credential(h); c != "" {
+		m := hmac.New(sha256.New, s.scopeKey)
+		m.Write([]byte(c))
+		m.Sum(sc[:0])
+	}
+	return sc
+}
+
+// fingerprint identifies the request by its content. Query and version headers
+// change what a body means.
+func (r *request) fingerprint() checkpoint.Fingerprint {
+	path, query, _ := strings.Cut(r.target, "?")
+	return checkpoint.Request{
+		Method: r.method, Path: path, Query: query, Body: r.body,
+		Versions: []string{
+			strings.Join(r.header.Values("anthropic-beta"), ","),
+			r.header.Get("anthropic-version"),
+			strings.Join(r.header.Values("openai-beta"), ","),
+		},
+	}.Fingerprint()
+}

@@ -1,0 +1,100 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// opening is an attempt whose response head is awaited by a goroutine of its
+// own, so that its driver can send heartbeats and be roused meanwhile.
+type opening struct {
+	n      int
+	cancel context.CancelFunc
+	done   chan struct{} // closed when res and err are set
+	res    *upstream.Response
+	err    error
+	taken  atomic.Bool // by the driver's giving up, or by the result
+}
+
+// open starts an attempt.
+func (s *Server) open(n int, to *upstream.Target, r *upstream.Request) *opening {
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &opening{n: n, cancel: cancel, done: make(chan struct{})}
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		o.await(ctx, s.client, to, r)
+	}()
+	return o
+}
+
+func (o *opening) await(ctx context.Context, c *upstream.Client, to *upstream.Target, r *upstream.Request) {
+	defer o.cancel()
+	o.res, o.err = c.Open(ctx, to, r)
+	if !o.taken.CompareAndSwap(false, true) && o.res != nil {
+		_ = o.res.Close() // nobody waits for it any more
+	}
+	close(o.done)
+}
+
+// abandon gives an attempt up, whatever became of it.
+func (o *opening) abandon() {
+	o.cancel()
+	if !o.taken.CompareAndSwap(false, true) {
+		<-o.done
+		if o.res != nil {
+			_ = o.res.Close()
+		}
+	}
+}
+
+// request builds what goes upstream for an attempt. The client's own body and
+// header go up as they came, again on a whole restart; what Unbroken wrote
+// itself carries neither the coding nor the idempotency key of the client's.
+func (d *drive) request(a *relay.Attempt) *upstream.Request {
+	r := &upstream.Request{Method: d.req.method, Path: d.req.path, Body: d.first, Decode: true}
+	own := a.Derived || d.repaired
+	if a.Derived {
+		r.Body = a.Body
+	}
+	r.Header = d.req.to.upward(d.req.header, func(name string) bool {
+		return acceptEncoding(name) || own && ofTheBody(name) || a.Derived && strings.EqualFold(name, "Idempotency-Key")
+	})
+	r.Header = append(r.Header, upstream.Field{Name: "Accept-Encoding", Value: "identity"})
+	if a.Derived {
+		r.Header = append(r.Header, upstream.Field{Name: "Idempotency-Key", Value: "ub-" + token()})
+	}
+	return r
+}
+
+// endOf tells in relay's words how an attempt ended.
+func endOf(err error) interrupt.Ended {
+	if err == io.EOF {
+		return interrupt.Ended{How: interrupt.EOF}
+	}
+	var e *upstream.Error
+	if !errors.As(err, &e) {
+		return interrupt.Ended{How: interrupt.Reset, Detail: err.Error()}
+	}
+	end := interrupt.Ended{How: interrupt.Reset, NotSent: e.Safety == upstream.NotSent, Detail: e.Error()}
+	switch {
+	case e.Kind == upstream.GoAway, e.Kind == upstream.NotProcessed:
+		end.How = interrupt.GoneAway
+	case e.Op == upstream.OpHead && e.Kind == upstream.Timeout:
+		end.How = interrupt.HeadTimeout
+	case e.Op != upstream.OpBody:
+		end.How = interrupt.NoConnection
+	case e.Kind == upstream.Truncated:
+		end.How = interrupt.Short
+	case e.Kind == upstream.Protocol, e.Kind == upstream.Corrupt:
+		end.How = interrupt.Garbled
+	}
+	return end
+}

@@ -1,0 +1,194 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// Config configures a [Server]. The zero value of each field means the default
+// named beside it.
+type Config struct {
+	// Upstreams by name. "openai" (https://api.openai.com) and "anthropic"
+	// (https://api.anthropic.com) exist even if they are not listed.
+	Upstreams []Upstream
+	// Relay is the policy of every stream; Targets, Events and Seed are set
+	// per request.
+	Relay relay.Config
+	// Client opens attempts; nil: one of the server's own, which Shutdown
+	// closes.
+	Client *upstream.Client
+	// Store keeps unfinished turns; nil: in memory.
+	Store checkpoint.Store
+	// ScopeKey keys the hash that tells callers apart; nil: random, so that
+	// no other process and no later one shares a caller's turns.
+	ScopeKey []byte
+	Observer Observer     // nil: none
+	Log      *slog.Logger // nil: none
+
+	MaxStreams int   // requests in flight, beyond which 503 is answered; 20,000
+	MaxBody    int64 // bytes of a protected request, coded or plain; 64 MiB
+	MaxHeader  int   // bytes of a request head; 32 KiB
+
+	HeaderTimeout time.Duration // for a request head to arrive; 30 s
+	BodyStall     time.Duration // without a byte of a request body; 60 s
+	WriteStall    time.Duration // for one write to a client to be taken; 60 s
+	// IdleTimeout is how long a client's idle connection is kept; 180 s, longer
+	// than common client pools keep theirs (FIELD-REPORTS F15).
+	IdleTimeout time.Duration
+	// PassHead bounds the wait for the response head of a request that is
+	// relayed untouched; 600 s.
+	PassHead time.Duration
+	// AckWait is how long bytes that would make the client act wait for their
+	// checkpoint (DESIGN §8); 25 ms.
+	AckWait time.Duration
+}
+
+// Upstream is a provider, as configuration names it.
+type Upstream struct {
+	// Name is a path segment: the upstream is reachable under /u/<name>/.
+	Name string
+	// URL is the base URL; [Join] says how paths are put behind it.
+	URL string
+	// Dialect restricts which requests are protected: the name of a dialect
+	// ("chat", "messages"). Empty: the dialect follows the path.
+	Dialect string
+	// Header is added to every request, replacing fields of the same name.
+	Header upstream.Header
+	// Credential, if its Name is set, replaces whatever credential the caller
+	// sent.
+	Credential upstream.Field
+	Host, SNI  string // override what the URL says
+	HTTP1      bool   // never offer HTTP/2
+	TLS        *upstream.TLSOptions
+	// Abilities are matched before the house's own table.
+	Abilities []dialect.AbilityRule
+}
+
+func (c Config) withDefaults() Config {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&c.HeaderTimeout, 30*time.Second)
+	set(&c.BodyStall, 60*time.Second)
+	set(&c.WriteStall, 60*time.Second)
+	set(&c.IdleTimeout, 180*time.Second)
+	set(&c.PassHead, 600*time.Second)
+	set(&c.AckWait, 25*time.Millisecond)
+	if c.MaxStreams == 0 {
+		c.MaxStreams = 20_000
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = 64 << 20
+	}
+	if c.MaxHeader == 0 {
+		c.MaxHeader = 32 << 10
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Upstreams = append([]Upstream(nil), c.Upstreams...)
+	for _, def := range []Upstream{
+		{Name: "openai", URL: "https://api.openai.com"},
+		{Name: "anthropic", URL: "https://api.anthropic.com"},
+	} {
+		if !hasUpstream(c.Upstreams, def.Name) {
+			c.Upstreams = append(c.Upstreams, def)
+		}
+	}
+	return c
+}
+
+func hasUpstream(us []Upstream, name string) bool {
+	for i := range us {
+		if us[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Validate reports, in one line each, what makes no sense.
+func (c Config) Validate() error {
+	var errs []error
+	seen := map[string]bool{}
+	for i := range c.Upstreams {
+		u := &c.Upstreams[i]
+		if seen[u.Name] {
+			errs = append(errs, fmt.Errorf("upstream %q is defined twice", u.Name))
+		}
+		seen[u.Name] = true
+		if _, err := u.parse(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for name, n := range map[string]int64{
+		"MaxStreams": int64(c.MaxStreams), "MaxBody": c.MaxBody, "MaxHeader": int64(c.MaxHeader),
+		"HeaderTimeout": int64(c.HeaderTimeout), "BodyStall": int64(c.BodyStall), "WriteStall": int64(c.WriteStall),
+		"IdleTimeout": int64(c.IdleTimeout), "PassHead": int64(c.PassHead), "AckWait": int64(c.AckWait),
+	} {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf("%s is negative", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// parse checks an upstream and returns its base URL. Messages never quote the
+// URL's user information.
+func (u *Upstream) parse() (*url.URL, error) {
+	if !validName(u.Name) {
+		return nil, fmt.Errorf("upstream name %q: use letters, digits, '-', '_' and '.'", u.Name)
+	}
+	base, err := url.Parse(u.URL)
+	if err != nil {
+		return nil, fmt.Errorf("upstream %q: its URL cannot be parsed", u.Name)
+	}
+	switch {
+	case base.Scheme != "http" && base.Scheme != "https" && base.Scheme != "h2c":
+		return nil, fmt.Errorf("upstream %q: URL must start with https://, http:// or h2c://", u.Name)
+	case base.Hostname() == "":
+		return nil, fmt.Errorf("upstream %q: URL has no host", u.Name)
+	case base.User != nil:
+		return nil, fmt.Errorf("upstream %q: put the credential into a header, not into the URL", u.Name)
+	case base.RawQuery != "" || base.Fragment != "" || base.ForceQuery:
+		return nil, fmt.Errorf("upstream %q: a base URL has no query and no fragment", u.Name)
+	}
+	path := strings.TrimRight(base.EscapedPath(), "/")
+	for _, p := range protectedPaths {
+		if strings.HasSuffix(path, p.suffix) {
+			return nil, fmt.Errorf("upstream %q: give the base URL, without %s", u.Name, p.suffix)
+		}
+	}
+	if u.Dialect != "" && dialectNamed(u.Dialect) == nil {
+		return nil, fmt.Errorf("upstream %q: unknown dialect %q", u.Name, u.Dialect)
+	}
+	return base, nil
+}
+
+// validName keeps names usable as one path segment, a metric label and a log field.
+func validName(s string) bool {
+	if s == "" || len(s) > 64 || s == "." || s == ".." {
+		return false
+	}
+	for i := range len(s) {
+		if !wordByte(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func wordByte(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_' || b == '.'
+}

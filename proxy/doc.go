@@ -1,0 +1,22 @@
+// Package proxy is the front door: HTTP in by fasthttp, one relay.Stream per
+// protected request driven to its end, everything else relayed untouched.
+//
+// Its law: it performs effects and decides nothing about a turn. Effects are
+// performed in the order that relay.Effects documents, by one goroutine per
+// request, which is also the only one that ever writes to that client:
+//
+//	handler goroutine ── admit ── drive … until the response head is known
+//	        └─ fasthttp writes the head, then calls the body's WriteTo:
+//	           drive … one Write per upstream read, until the end
+//	watchdog (one per server) ── rouses a driver whose deadline is due, notices
+//	           clients that left or stopped reading; it never writes
+//
+// A body whose WriteTo returns an error makes fasthttp close the connection
+// without the last chunk, so that a turn that was given up can never be read as
+// one that ended (FIELD-REPORTS F12). HTTP/1.0 has no chunks: there the abort is
+// a reset.
+//
+// Nothing of a fasthttp.RequestCtx is kept when its handler returns.
+//
+// Layer 5: imports relay, the dialects, upstream, checkpoint.
+package proxy

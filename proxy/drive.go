@@ -1,0 +1,292 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/turn"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// drive carries one protected request through: it waits for what happens, steps
+// the machine, and performs the effects in their order. One goroutine at a time
+// runs it: the handler until the head is known, then whoever writes the body,
+// which with fasthttp is the same one.
+type drive struct {
+	// immutable
+	srv      *Server
+	req      *request
+	first    []byte // body of the first attempt
+	repaired bool   // first is not the client's own
+	life     *lifeline
+	log      *journal
+
+	// driver only
+	m     *relay.Stream
+	fx    relay.Effects
+	now   time.Time
+	res   *upstream.Response // of attempt nth
+	nth   int
+	open  *opening
+	timer *time.Timer
+	tale  tale
+	over  bool
+}
+
+// errAborted makes fasthttp close the connection without the last chunk.
+var errAborted = errors.New("response aborted on purpose")
+
+func (s *Server) drive(req *request, life *lifeline) *drive {
+	d := &drive{srv: s, req: req, first: req.body, life: life, now: time.Now()}
+	plain := req.speaks.Repair(req.plain)
+	if len(plain) != len(req.plain) || len(plain) > 0 && &plain[0] != &req.plain[0] {
+		d.first, d.repaired = plain, true
+	}
+	cfg := s.cfg.Relay
+	cfg.Events = req.events
+	cfg.Seed = s.seed.Add(0x9e3779b97f4a7c15)
+	cfg.Targets = []relay.Target{{Name: req.to.Name, Ability: s.abilities.of(req.to, req.asks.Model)}}
+	d.tale.begin(d.now)
+	d.log = s.claim(req, life)
+	d.m, d.fx = relay.New(cfg, req.speaks, req.asks, plain, d.now)
+	d.observe()
+	return d
+}
+
+// toHead drives until the response head is known; nil: there is nobody to send
+// one to.
+func (d *drive) toHead() (head *relay.Head) {
+	defer d.guard(func() { head = d.broken() })
+	for {
+		d.persist()
+		if d.fx.Head != nil {
+			return d.fx.Head
+		}
+		d.attend()
+		if d.fx.End != relay.Open {
+			return nil
+		}
+		d.step(d.next())
+	}
+}
+
+// pump performs what is due since toHead and drives to the end. An error means
+// that the connection must be broken.
+func (d *drive) pump(w io.Writer) (err error) {
+	defer d.finish()
+	defer d.guard(func() {
+		_ = d.life.write(w, d.req.speaks.Fail(nil, &turn.Snapshot{}, bug))
+		err = errAborted
+	})
+	for {
+		if err := d.life.write(w, d.fx.Client); err != nil {
+			d.left()
+			return err
+		}
+		d.attend()
+		switch d.fx.End {
+		case relay.Open:
+		case relay.Clean:
+			return nil
+		case relay.Abort:
+			return errAborted
+		}
+		d.step(d.next())
+		d.persist()
+	}
+}
+
+// step feeds the machine.
+func (d *drive) step(in relay.Input) {
+	d.fx = d.m.Step(d.now, in)
+	d.observe()
+}
+
+// persist puts the log first: what leaves afterwards may rely on it. A turn that
+// another claim has taken over says no more here.
+func (d *drive) persist() {
+	if d.log.persist(d.fx.Persist) {
+		return
+	}
+	cancel := d.fx.Cancel
+	if !d.m.Done() {
+		d.step(relay.Stop{Reason: reasonFenced})
+		d.fx.Cancel = d.fx.Cancel || cancel
+		d.fx.Persist = relay.Persist{}
+		return
+	}
+	// The machine has ended the turn; its end must not reach this client.
+	d.tale.outcome = reasonFenced
+	d.fx = relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.req.speaks.Fail(nil, &turn.Snapshot{}, dialect.Failure{
+		Cause: "canceled", Reason: reasonFenced, Status: 409, Message: "a newer connection has taken this turn over",
+	})}
+}
+
+const reasonFenced = "fenced"
+
+// attend performs what concerns the attempts.
+func (d *drive) attend() {
+	if d.fx.Cancel {
+		d.drop(d.fx.Settled)
+	}
+	if a := d.fx.Open; a != nil {
+		d.open = d.srv.open(a.N, &d.req.to.target, d.request(a))
+	}
+}
+
+// drop ends the current attempt. A settled one may keep its connection.
+func (d *drive) drop(settled bool) {
+	if o := d.open; o != nil {
+		d.open = nil
+		o.abandon()
+	}
+	if res := d.res; res != nil {
+		d.res = nil
+		d.life.reads(nil)
+		if settled {
+			d.srv.settle(res)
+		} else {
+			_ = res.Close()
+		}
+	}
+}
+
+// left is a write that failed: the client is gone, or does not read.
+func (d *drive) left() {
+	if d.fx.Cancel || d.fx.End != relay.Open {
+		d.drop(false)
+	}
+	if d.m.Done() {
+		d.tale.outcome = "client_gone"
+	} else {
+		d.now = time.Now()
+		d.step(relay.Gone{})
+		d.drop(false)
+	}
+	if d.life.flags.Load()&flagSlow != 0 {
+		d.tale.outcome = "slow_reader"
+	}
+}
+
+// next waits for something to happen.
+func (d *drive) next() relay.Input {
+	for {
+		if in := d.life.signal(); in != nil {
+			d.now = time.Now()
+			return in
+		}
+		var in relay.Input
+		if d.res != nil {
+			d.life.due(d.m.Deadline())
+			in = d.read()
+		} else {
+			in = d.wait()
+		}
+		d.now = time.Now()
+		if in != nil {
+			return in
+		}
+	}
+}
+
+// read waits for bytes of the current attempt.
+func (d *drive) read() relay.Input {
+	p, err := d.res.Next()
+	switch err {
+	case nil:
+		return relay.Chunk{Attempt: d.nth, Bytes: p}
+	case upstream.ErrWoken:
+		if d.life.flags.Load() != 0 {
+			return nil
+		}
+		return relay.Tick{}
+	}
+	end := relay.Ended{Attempt: d.nth, End: endOf(err)}
+	d.drop(false)
+	return end
+}
+
+// soonest bounds how often a deadline alone can wake a driver.
+const soonest = 2 * time.Millisecond
+
+// wait waits for a response head, or for the end of a back-off.
+func (d *drive) wait() relay.Input {
+	var due <-chan time.Time
+	if at := d.m.Deadline(); !at.IsZero() {
+		in := max(at.Sub(d.now), soonest)
+		if d.timer == nil {
+			d.timer = time.NewTimer(in)
+		} else {
+			d.timer.Reset(in)
+		}
+		due = d.timer.C
+	}
+	var opened <-chan struct{}
+	if d.open != nil {
+		opened = d.open.done
+	}
+	select {
+	case <-opened:
+		return d.opened()
+	case <-due:
+		return relay.Tick{}
+	case <-d.life.wake:
+		return nil
+	}
+}
+
+// opened takes the result of an attempt's opening.
+func (d *drive) opened() relay.Input {
+	o := d.open
+	d.open = nil
+	if o.err != nil {
+		return relay.Ended{Attempt: o.n, End: endOf(o.err)}
+	}
+	d.res, d.nth = o.res, o.n
+	d.life.reads(o.res)
+	return relay.Opened{Attempt: o.n, Status: o.res.Status, Header: o.res.Header}
+}
+
+// finish lets go of everything, once.
+func (d *drive) finish() {
+	if d.over {
+		return
+	}
+	d.over = true
+	d.drop(false)
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	if !d.m.Done() && d.tale.outcome != outcomeBug { // nobody took the body: the head could not be written
+		d.step(relay.Gone{})
+	}
+	d.log.close(&d.tale)
+	d.tale.tell(d.srv.cfg.Log, d.req)
+	d.srv.release(d.life)
+}
+
+// bug is what a client is told of ours.
+var bug = dialect.Failure{Cause: "internal", Reason: "bug", Status: 500, Message: "unbroken failed internally; its log says where"}
+
+// outcomeBug is the outcome of a stream that panicked; its machine is not asked again.
+const outcomeBug = "bug"
+
+// guard turns a panic of one stream into that stream's honest end.
+func (d *drive) guard(then func()) {
+	if r := recover(); r != nil {
+		d.tale.panicked(d.srv.cfg.Log, d.req, r)
+		d.fx = relay.Effects{}
+		then()
+	}
+}
+
+// broken is the head after a panic before it.
+func (d *drive) broken() *relay.Head {
+	status, body := d.req.speaks.ErrorBody(bug)
+	h := &relay.Head{Status: status, ContentType: "application/json"}
+	d.fx = relay.Effects{Head: h, Client: body, Cancel: true, End: relay.Clean}
+	return h
+}

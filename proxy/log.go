@@ -1,0 +1,90 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/relay"
+)
+
+// Observer hears of everything that happens to protected streams. Note is called
+// from the streams' drivers, many at a time, and must not block.
+type Observer interface {
+	Note(run string, n relay.Note)
+}
+
+// tale is one stream, as its log line tells it.
+type tale struct {
+	began   time.Time
+	outcome string
+	end     relay.End
+	sum     relay.Summary
+	causes  []string
+	reasons []string
+}
+
+func (t *tale) begin(now time.Time) { t.began, t.outcome, t.end = now, "unfinished", relay.Abort }
+
+// observe passes the notes of a step on.
+func (d *drive) observe() {
+	for _, n := range d.fx.Notes {
+		switch n.Kind {
+		case relay.NoteInterrupted:
+			if len(d.tale.causes) < checkpoint.MaxCauses {
+				d.tale.causes = append(d.tale.causes, n.Cause.Kind.String())
+				d.tale.reasons = append(d.tale.reasons, n.Plan.Reason)
+			}
+		case relay.NoteDemoted:
+			d.srv.abilities.demote(d.req.to, d.req.asks.Model, n.Manner)
+		case relay.NoteEnd:
+			d.tale.outcome, d.tale.end, d.tale.sum = n.Reason, n.End, n.Summary
+		case relay.NoteAttempt, relay.NoteSeam, relay.NoteHealed, relay.NoteUnprotected:
+		}
+		if o := d.srv.cfg.Observer; o != nil {
+			o.Note(string(d.req.run), n)
+		}
+	}
+}
+
+// tell writes the stream's line. Neither credentials nor the query string nor a
+// word of the turn are in it (FIELD-REPORTS F24).
+func (t *tale) tell(l *slog.Logger, r *request) {
+	l.LogAttrs(context.Background(), slog.LevelInfo, "stream",
+		slog.String("run", string(r.run)),
+		slog.String("outcome", t.outcome),
+		slog.String("upstream", r.to.Name),
+		slog.String("dialect", r.speaks.Name()),
+		slog.String("model", clip(r.asks.Model)),
+		slog.Int("status", t.sum.Status),
+		slog.Int("attempts", t.sum.Attempts),
+		slog.Int("recoveries", t.sum.Recoveries),
+		slog.Any("causes", t.causes),
+		slog.Any("reasons", t.reasons),
+		slog.Int64("events", t.sum.Events),
+		slog.Int64("bytes_in", t.sum.BytesIn),
+		slog.Int64("bytes_out", t.sum.BytesOut),
+		slog.Int("heartbeats", t.sum.Heartbeats),
+		slog.Duration("took", time.Since(t.began)),
+	)
+}
+
+func (t *tale) panicked(l *slog.Logger, r *request, what any) {
+	t.outcome, t.end = outcomeBug, relay.Abort
+	l.Error("BUG: a stream panicked", "run", string(r.run), "upstream", r.to.Name,
+		"panic", fmt.Sprint(what), "stack", string(debug.Stack()))
+}
+
+// clip bounds what a client controls before it gets into a log.
+func clip(s string) string { return s[:min(len(s), 128)] }
+
+// bridge gives fasthttp's complaints about connections to the log, at a level
+// for those who look for them: they are the clients' doing.
+type bridge struct{ l *slog.Logger }
+
+func (b bridge) Printf(format string, args ...any) {
+	b.l.Debug("connection", "what", fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,150 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// pass relays a request untouched, in a stream of any size both ways. reason is
+// not empty when the request would have been protected.
+func (s *Server) pass(ctx *fasthttp.RequestCtx, r *request, l *lifeline, reason string) {
+	p := &passing{srv: s, r: r, life: l}
+	body, stream := s.upload(ctx, r)
+	if stream == nil {
+		r.size = 0
+	}
+	res, err := p.open(&upstream.Request{
+		Method: r.method, Path: r.path, Header: r.to.upward(r.header, nil),
+		Body: body, BodyStream: stream, BodySize: r.size,
+	})
+	if err != nil {
+		p.finish()
+		p.failed(ctx, err)
+		return
+	}
+	p.res = res
+	l.reads(res)
+	h := &ctx.Response.Header
+	h.SetStatusCode(res.Status)
+	size := int64(-1)
+	for _, f := range res.Header {
+		if !strings.EqualFold(f.Name, "Content-Length") {
+			h.Add(f.Name, f.Value)
+		} else if n, err := strconv.ParseInt(f.Value, 10, 64); err == nil {
+			size = n
+		}
+	}
+	if reason != "" {
+		h.Set(headerProtection, "off; reason="+reason)
+	}
+	if r.method == fasthttp.MethodHead || res.Status == fasthttp.StatusNoContent || res.Status == fasthttp.StatusNotModified {
+		p.finish()
+		ctx.Response.SkipBody = true
+		if size >= 0 {
+			h.SetContentLength(int(size))
+		}
+		return
+	}
+	if eventStream(res.Header.Get("Content-Type")) {
+		size = -1 // fasthttp flushes chunks; a body of known length waits for a full buffer
+	}
+	s.send(ctx, r, l, size, p.pump, p.finish)
+	ctx.Response.ImmediateHeaderFlush = true
+}
+
+// passing is a request on its way through untouched.
+type passing struct {
+	srv  *Server
+	r    *request
+	life *lifeline
+	res  *upstream.Response
+	over bool
+}
+
+// open waits for the response head, for as long as the client does, and while a
+// body still goes up, however long that takes.
+func (p *passing) open(r *upstream.Request) (*upstream.Response, error) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	p.life.opens(func() { cancel(errRevoked) })
+	defer p.life.opens(nil)
+	limit := p.srv.cfg.PassHead
+	var t *time.Timer
+	t = time.AfterFunc(limit, func() {
+		if left := limit - p.r.rest.quiet(); left > 0 {
+			t.Reset(left)
+			return
+		}
+		cancel(context.DeadlineExceeded)
+	})
+	defer t.Stop()
+	return p.srv.client.Open(ctx, &p.r.to.target, r)
+}
+
+// failed answers a request that got no answer.
+func (p *passing) failed(ctx *fasthttp.RequestCtx, err error) {
+	switch p.life.flags.Load() {
+	case 0:
+	case flagStopped:
+		refuse(ctx, p.r.to.family, fasthttp.StatusServiceUnavailable, "", errDraining.Error())
+		return
+	default:
+		hangUp(ctx)
+		return
+	}
+	var e *upstream.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		refuse(ctx, p.r.to.family, fasthttp.StatusGatewayTimeout, "", "no response head within "+p.srv.cfg.PassHead.String())
+	case errors.As(err, &e) && e.Kind == upstream.Source:
+		hangUp(ctx) // the client's body broke off
+	case errors.As(err, &e) && e.Kind == upstream.Invalid:
+		refuse(ctx, p.r.to.family, fasthttp.StatusBadRequest, "", err.Error())
+	default:
+		refuse(ctx, p.r.to.family, fasthttp.StatusBadGateway, "", err.Error())
+	}
+}
+
+// pump copies the response body. A cut one ends in an abort.
+func (p *passing) pump(w io.Writer) error {
+	defer p.finish()
+	for {
+		if p.life.signal() != nil {
+			return errAborted
+		}
+		b, err := p.res.Next()
+		switch err {
+		case nil:
+			if err := p.life.write(w, b); err != nil {
+				return err
+			}
+		case upstream.ErrWoken:
+		case io.EOF:
+			return nil
+		default:
+			return errAborted
+		}
+	}
+}
+
+func (p *passing) finish() {
+	if p.over {
+		return
+	}
+	p.over = true
+	if p.res != nil {
+		_ = p.res.Close()
+	}
+	if p.r.rest != nil {
+		p.r.rest.revoke()
+	}
+	p.srv.release(p.life)
+}

@@ -1,0 +1,164 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// body is a response body as fasthttp takes it: it writes itself, so that the
+// loop which reads from the provider is the one that writes to the client, with
+// one write per read and no goroutine or pipe between them. An error out of run
+// breaks the connection (HOUSE §12, points 1 and 9).
+type body struct {
+	srv   *Server
+	conn  net.Conn
+	run   func(io.Writer) error
+	close func() // idempotent; also if run never was
+}
+
+func (b *body) SupportsBodyWriteTo() bool { return true }
+
+func (b *body) WriteTo(w io.Writer) (int64, error) {
+	// The handler armed a deadline for the head; streams have one per write,
+	// which the watchdog keeps.
+	_ = b.conn.SetWriteDeadline(time.Time{})
+	c := counter{w: w}
+	err := b.run(&c)
+	// What fasthttp still has to write is the last chunk.
+	_ = b.conn.SetWriteDeadline(time.Now().Add(b.srv.cfg.WriteStall))
+	return c.n, err
+}
+
+// Read is what a body without WriteTo would need. fasthttp never calls it on one
+// that SupportsBodyWriteTo.
+func (b *body) Read([]byte) (int, error) { return 0, errors.New("BUG: the body is written, not read") }
+
+func (b *body) Close() error {
+	b.close()
+	return nil
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// respond sends the head and lets fasthttp drive the rest.
+func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
+	h := &ctx.Response.Header
+	h.SetStatusCode(head.Status)
+	up, _ := head.Upstream.(upstream.Header)
+	for _, f := range up {
+		switch {
+		case strings.EqualFold(f.Name, "Content-Length"), strings.EqualFold(f.Name, headerRun):
+		case head.ContentType != "" && strings.EqualFold(f.Name, "Content-Type"):
+		case head.Final && strings.EqualFold(f.Name, "x-should-retry"):
+		case head.Stream && (strings.EqualFold(f.Name, "X-Accel-Buffering") || strings.EqualFold(f.Name, "Content-Type")):
+		case head.Stream && strings.EqualFold(f.Name, "Cache-Control"):
+		default:
+			h.Add(f.Name, f.Value)
+		}
+	}
+	if up == nil {
+		h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	}
+	if head.ContentType != "" {
+		h.SetContentType(head.ContentType)
+	}
+	if head.Stream {
+		streamHeader(h, up)
+	}
+	if head.Final {
+		h.Set("x-should-retry", "false")
+	}
+	h.Set(headerRun, string(d.req.run))
+
+	size := int64(-1)
+	if d.fx.End == relay.Clean && !head.Stream {
+		size = int64(len(d.fx.Client))
+	}
+	d.srv.send(ctx, d.req, d.life, size, d.pump, d.finish)
+	// A head that is let out before there is anything to say goes out at once.
+	ctx.Response.ImmediateHeaderFlush = size < 0 && len(d.fx.Client) == 0
+}
+
+// streamHeader labels an event stream for what it is, whatever the provider
+// called it (FIELD-REPORTS F23), and asks what is between us and the client not
+// to hold it back (F14).
+func streamHeader(h *fasthttp.ResponseHeader, up upstream.Header) {
+	kind := up.Get("Content-Type")
+	if !eventStream(kind) {
+		kind = "text/event-stream; charset=utf-8"
+	}
+	h.SetContentType(kind)
+	cache := up.Get("Cache-Control")
+	if !strings.Contains(cache, "no-cache") && !strings.Contains(cache, "no-store") {
+		cache = "no-cache"
+	}
+	h.Add("Cache-Control", cache)
+	h.Add("X-Accel-Buffering", "no")
+}
+
+func eventStream(contentType string) bool {
+	return len(contentType) >= 17 && strings.EqualFold(contentType[:17], "text/event-stream")
+}
+
+// send hands the body to fasthttp. size is its length, -1 if only its end will
+// tell.
+func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, size int64, run func(io.Writer) error, done func()) {
+	if r.http10 && size < 0 {
+		s.send10(ctx, l, run, done)
+		return
+	}
+	ctx.Response.SetBodyStream(&body{srv: s, conn: l.conn, run: run, close: done}, int(size))
+}
+
+// send10 serves a client that cannot read chunks: the end of the connection ends
+// the body, and a reset is the only way to say that it was cut.
+func (s *Server) send10(ctx *fasthttp.RequestCtx, l *lifeline, run func(io.Writer) error, done func()) {
+	ctx.Response.Header.SetConnectionClose()
+	head := ctx.Response.Header.AppendBytes(nil)
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(c net.Conn) {
+		defer done()
+		err := l.write(c, head)
+		if err == nil {
+			_ = l.conn.SetWriteDeadline(time.Time{})
+			err = run(c)
+		}
+		if err != nil {
+			reset(l.conn)
+		}
+	})
+}
+
+// reset makes the close that follows a reset.
+func reset(c net.Conn) {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = t.NetConn()
+	}
+	if t, ok := c.(interface{ SetLinger(int) error }); ok {
+		_ = t.SetLinger(0)
+	}
+}
+
+// hangUp closes the connection without a word: there is nobody to talk to.
+func hangUp(ctx *fasthttp.RequestCtx) {
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(net.Conn) {})
+}

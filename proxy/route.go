@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/dialect/anthropic"
+	"github.com/unbroken-llm/unbroken/dialect/openaichat"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// protectedPaths is the table of dialects: what a POST to it speaks, and which
+// upstream it means at the root. Under /u/<name>/, and behind base paths, the
+// suffix counts: "/openai/deployments/x/chat/completions" speaks chat.
+var protectedPaths = []struct {
+	path     string // at the root, exact
+	suffix   string // of the path that goes upstream
+	dialect  dialect.Dialect
+	upstream string
+}{
+	{"/v1/chat/completions", "/chat/completions", openaichat.Dialect{}, "openai"},
+	// Not "/messages" alone: OpenAI's threads have messages too.
+	{"/v1/messages", "/v1/messages", anthropic.Dialect{}, "anthropic"},
+}
+
+func dialectNamed(name string) dialect.Dialect {
+	for _, p := range protectedPaths {
+		if p.dialect.Name() == name {
+			return p.dialect
+		}
+	}
+	return nil
+}
+
+// origin is an upstream, ready for use. It is immutable.
+type origin struct {
+	Upstream
+	target upstream.Target
+	base   string // escaped base path
+	host   string // as AbilityRule.Hosts know it: host and base path
+	family dialect.Dialect
+}
+
+func newOrigin(u Upstream, base *url.URL) *origin {
+	o := &origin{Upstream: u, base: base.EscapedPath(), host: base.Host + base.EscapedPath()}
+	o.target = upstream.Target{Name: u.Name, URL: base, HostOverride: u.Host, SNI: u.SNI, HTTP1: u.HTTP1, TLS: u.TLS}
+	switch {
+	case u.Dialect != "":
+		o.family = dialectNamed(u.Dialect)
+	case u.Name == "anthropic" || strings.Contains(base.Host, "anthropic"):
+		o.family = anthropic.Dialect{}
+	default:
+		o.family = openaichat.Dialect{}
+	}
+	return o
+}
+
+// route is where a request goes.
+type route struct {
+	to   *origin
+	path string // path and query as they go upstream
+	// speaks is the dialect of a request that may be protected; nil: the
+	// request is relayed untouched.
+	speaks dialect.Dialect
+}
+
+// resolve finds the route of a request by its raw path and query.
+//
+//	POST /v1/chat/completions        chat, to openai
+//	POST /v1/messages                Messages, to anthropic
+//	     /u/<name>/…                 that upstream; protected by the suffix of its path
+//	     /v1/messages/…              untouched, to anthropic
+//	     with an anthropic-version   untouched, to anthropic (its /v1/models, /v1/files …)
+//	     anything else               untouched, to openai
+//
+// ok is false for an upstream that does not exist.
+func (s *Server) resolve(method, target string, h upstream.Header) (route, bool) {
+	path, _, _ := strings.Cut(target, "?")
+	if rest, ok := strings.CutPrefix(target, "/u/"); ok {
+		end := strings.IndexAny(rest, "/?")
+		if end < 0 {
+			end = len(rest)
+		}
+		o := s.origins[rest[:end]]
+		if o == nil {
+			return route{}, false
+		}
+		rest = rest[end:]
+		if rest == "" || rest[0] != '/' {
+			rest = "/" + rest
+		}
+		r := route{to: o, path: Join(o.base, rest)}
+		r.speaks = speaking(method, r)
+		return r, true
+	}
+	for _, p := range protectedPaths {
+		if path == p.path {
+			o := s.origins[p.upstream]
+			r := route{to: o, path: Join(o.base, target)}
+			if method == "POST" && (o.Dialect == "" || o.Dialect == p.dialect.Name()) {
+				r.speaks = p.dialect
+			}
+			return r, true
+		}
+	}
+	o := s.origins["openai"]
+	if strings.HasPrefix(path, "/v1/messages/") || h.Has("anthropic-version") {
+		o = s.origins["anthropic"]
+	}
+	return route{to: o, path: Join(o.base, target)}, true
+}
+
+func speaking(method string, r route) dialect.Dialect {
+	path, _, _ := strings.Cut(r.path, "?")
+	for _, p := range protectedPaths {
+		if method == "POST" && strings.HasSuffix(path, p.suffix) && (r.to.Dialect == "" || r.to.Dialect == p.dialect.Name()) {
+			return p.dialect
+		}
+	}
+	return nil
+}

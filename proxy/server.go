@@ -1,0 +1,289 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// Server is the front door.
+type Server struct {
+	// immutable
+	cfg       Config
+	http      *fasthttp.Server
+	client    *upstream.Client
+	ownClient bool
+	store     checkpoint.Store
+	ownStore  bool
+	owner     checkpoint.Owner
+	scopeKey  []byte
+	origins   map[string]*origin
+	abilities *abilities
+	dog       *watchdog
+	settling  chan struct{} // tokens
+	idled     chan struct{} // one token: the last request in flight ended
+	now       chan struct{} // closed by the second Shutdown
+
+	// shared
+	seed     atomic.Uint64
+	live     atomic.Int64
+	counts   counts
+	draining atomic.Bool // Shutdown was called
+	stopping atomic.Bool // its deadline has passed
+	hurry    sync.Once
+	work     sync.WaitGroup // openings, settlers and journal writers
+}
+
+// counts are the totals of Stats.
+type counts struct{ accepted, refused, unclaimed, unacked, dropped atomic.Int64 }
+
+// Stats is a server in numbers. Totals count from its start.
+type Stats struct {
+	Live     int64 // requests in flight, to the end of their bodies
+	Accepted int64
+	Refused  int64 // for load or because of the drain
+	// Unclaimed turns had no checkpoint from the start, Dropped ones lost it on
+	// the way; Unacked closes left before their checkpoint was acknowledged.
+	Unclaimed, Dropped, Unacked int64
+	Ready                       bool
+}
+
+var (
+	errDraining = errors.New("the proxy is shutting down")
+	errBusy     = errors.New("too many requests in flight (MaxStreams)")
+)
+
+// New returns a server for c. It starts nothing that Shutdown does not end.
+func New(c Config) (*Server, error) {
+	c = c.withDefaults()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: c, client: c.Client, store: c.Store, scopeKey: c.ScopeKey,
+		origins:   map[string]*origin{},
+		abilities: newAbilities(),
+		settling:  make(chan struct{}, settleMost),
+		idled:     make(chan struct{}, 1),
+		now:       make(chan struct{}),
+		owner:     checkpoint.Owner("unbroken-" + token()),
+	}
+	for _, u := range c.Upstreams {
+		base, err := u.parse()
+		if err != nil {
+			return nil, err
+		}
+		s.origins[u.Name] = newOrigin(u, base)
+	}
+	if s.client == nil {
+		s.client, s.ownClient = upstream.New(upstream.Config{}), true
+	}
+	if s.store == nil {
+		s.store, s.ownStore = checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now}), true
+	}
+	if len(s.scopeKey) == 0 {
+		s.scopeKey = make([]byte, 32)
+		_, _ = rand.Read(s.scopeKey) // never fails
+	}
+	s.seed.Store(uint64(time.Now().UnixNano()))
+	s.dog = newWatchdog(c.WriteStall)
+	s.http = &fasthttp.Server{
+		Handler:                       s.handle,
+		ErrorHandler:                  s.unreadable,
+		HeaderReceived:                nil,
+		ReadBufferSize:                c.MaxHeader,
+		WriteBufferSize:               writeBuffer,
+		ReadTimeout:                   c.HeaderTimeout,
+		IdleTimeout:                   c.IdleTimeout,
+		StreamRequestBody:             true,
+		MaxRequestBodySize:            1, // a body is streamed to us, whatever its size; readBody has the limit
+		DisablePreParseMultipartForm:  true,
+		DisableHeaderNamesNormalizing: true,
+		NoDefaultServerHeader:         true,
+		NoDefaultDate:                 true,
+		NoDefaultContentType:          true,
+		SecureErrorLogMessage:         true,
+		Logger:                        bridge{c.Log},
+	}
+	return s, nil
+}
+
+// writeBuffer holds what one upstream read delivers with its chunk framing, so
+// that it is one write to the socket.
+const writeBuffer = 4<<10 + 64
+
+// Serve accepts connections until Shutdown. It may be called for several
+// listeners; one that speaks TLS is made with tls.NewListener.
+func (s *Server) Serve(l net.Listener) error { return s.http.Serve(l) }
+
+// ListenAndServe listens as [Listen] does and serves until Shutdown, or until
+// one of the listeners fails.
+func (s *Server) ListenAndServe(addr string) error {
+	ls, err := Listen(addr)
+	if err != nil {
+		return err
+	}
+	errs := make(chan error, len(ls))
+	for _, l := range ls {
+		go func() { errs <- s.Serve(l) }()
+	}
+	for range ls {
+		err = errors.Join(err, <-errs)
+		if err != nil {
+			for _, l := range ls {
+				_ = l.Close()
+			}
+		}
+	}
+	return err
+}
+
+// handle serves one request up to its response head.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	// For what is written behind the handler: a head, a short body. Bodies that
+	// stream lift it. It also makes fasthttp flush each response at its end,
+	// where it would else wait for the response to a pipelined request.
+	defer func() { _ = ctx.SetWriteDeadline(time.Now().Add(s.cfg.WriteStall)) }()
+	r := s.take(ctx)
+	if status, err := r.acceptable(); err != nil {
+		refuse(ctx, nil, status, "invalid_request_error", err.Error())
+		if status == fasthttp.StatusUpgradeRequired {
+			ctx.Response.Header.Set("Upgrade", "HTTP/1.1") // RFC 9110, section 15.5.22
+		}
+		return
+	}
+	var known bool
+	if r.route, known = s.resolve(r.method, r.target, r.header); !known {
+		refuse(ctx, nil, fasthttp.StatusNotFound, "invalid_request_error", "no upstream of that name is configured")
+		return
+	}
+	if err := s.admit(); err != nil {
+		refuse(ctx, r.to.family, fasthttp.StatusServiceUnavailable, "", err.Error())
+		ctx.Response.Header.Set("Retry-After", "1")
+		return
+	}
+	v := &visit{srv: s}
+	defer v.leave(ctx, r)
+	s.serve(ctx, r, v)
+}
+
+// visit makes sure that an admitted request is released, whatever happens before
+// somebody owns its end.
+type visit struct {
+	srv   *Server
+	life  *lifeline
+	owned bool // released by the drive or the passing
+}
+
+func (v *visit) leave(ctx *fasthttp.RequestCtx, r *request) {
+	what := recover()
+	if what != nil {
+		v.srv.cfg.Log.Error("BUG: a request panicked", "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
+		refuse(ctx, r.to.family, bug.Status, "", bug.Message)
+		ctx.SetConnectionClose()
+	}
+	if what != nil || !v.owned {
+		v.srv.release(v.life)
+	}
+}
+
+// serve protects the request, or relays it.
+func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
+	reason := ""
+	if r.speaks != nil {
+		var err error
+		if reason, err = s.readBody(ctx, r); err != nil {
+			hangUp(ctx) // its body broke off: nothing went upstream
+			return
+		}
+		if reason == "" {
+			if err := r.identify(); err != nil {
+				refuse(ctx, r.to.family, fasthttp.StatusBadRequest, "invalid_request_error", err.Error())
+				return
+			}
+		}
+	}
+	v.life = newLifeline(s.dog, ctx.Conn())
+	if s.stopping.Load() {
+		v.life.stop(reasonDraining)
+	}
+	if r.speaks == nil || reason != "" {
+		v.owned = true
+		s.pass(ctx, r, v.life, reason)
+		return
+	}
+	d := s.drive(r, v.life)
+	v.owned = true
+	if head := d.toHead(); head != nil {
+		d.respond(ctx, head)
+		return
+	}
+	d.finish()
+	hangUp(ctx)
+}
+
+// admit counts a request in, or says why not.
+func (s *Server) admit() error {
+	switch {
+	case s.stopping.Load():
+		s.counts.refused.Add(1)
+		return errDraining
+	case s.live.Add(1) > int64(s.cfg.MaxStreams):
+		s.leave()
+		s.counts.refused.Add(1)
+		return errBusy
+	}
+	s.counts.accepted.Add(1)
+	return nil
+}
+
+// release counts a request out: its body has ended (FIELD-REPORTS I2).
+func (s *Server) release(l *lifeline) {
+	if l != nil {
+		l.end()
+	}
+	s.leave()
+}
+
+func (s *Server) leave() {
+	if s.live.Add(-1) == 0 && s.draining.Load() {
+		select {
+		case s.idled <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Stats returns the server's numbers.
+func (s *Server) Stats() Stats {
+	return Stats{
+		Live: s.live.Load(), Accepted: s.counts.accepted.Load(), Refused: s.counts.refused.Load(),
+		Unclaimed: s.counts.unclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
+		Ready: !s.draining.Load(),
+	}
+}
+
+// unreadable answers what is no HTTP request.
+func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
+	var small *fasthttp.ErrSmallBuffer
+	var ne net.Error
+	switch {
+	case errors.As(err, &small):
+		refuse(ctx, nil, fasthttp.StatusRequestHeaderFieldsTooLarge, "invalid_request_error",
+			fmt.Sprintf("the request head exceeds %d bytes (MaxHeader)", s.cfg.MaxHeader))
+	case errors.As(err, &ne) && ne.Timeout():
+		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "invalid_request_error", "the request head did not arrive in time")
+	default:
+		refuse(ctx, nil, fasthttp.StatusBadRequest, "invalid_request_error", "the request cannot be parsed")
+	}
+}

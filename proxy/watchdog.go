@@ -1,0 +1,147 @@
+package proxy
+
+import (
+	"sync"
+	"time"
+)
+
+// tick is how often the watchdog looks. It bounds how late a deadline is acted
+// on, and a departure noticed.
+const tick = 100 * time.Millisecond
+
+// looks is how many clients are looked at in one tick, at least: with more, each
+// is looked at once a second.
+const looks = 1000
+
+// watchdog is the clock of all requests in flight: one goroutine per server. It
+// never writes to a client, since a client has one writer: its driver.
+type watchdog struct {
+	// immutable
+	epoch time.Time
+	stall time.Duration
+	kick  chan struct{} // one token: there is something to watch again
+	quit  chan struct{}
+	done  chan struct{}
+
+	mu    sync.Mutex
+	lines []*lifeline
+
+	// watchdog only
+	seen []*lifeline
+	next int // whose client is looked at next
+}
+
+func newWatchdog(stall time.Duration) *watchdog {
+	w := &watchdog{
+		epoch: time.Now().Add(-time.Second), stall: stall,
+		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+// now is the time on the dog's clock, which is monotonic and never 0.
+func (w *watchdog) now() int64 { return int64(time.Since(w.epoch)) }
+
+func (w *watchdog) add(l *lifeline) {
+	w.mu.Lock()
+	l.slot = len(w.lines)
+	w.lines = append(w.lines, l)
+	first := len(w.lines) == 1
+	w.mu.Unlock()
+	if first {
+		select {
+		case w.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *watchdog) remove(l *lifeline) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.slot < 0 {
+		return
+	}
+	last := len(w.lines) - 1
+	w.lines[l.slot] = w.lines[last]
+	w.lines[l.slot].slot = l.slot
+	w.lines[last] = nil
+	w.lines = w.lines[:last]
+	l.slot = -1
+}
+
+// live is how many requests are in flight.
+func (w *watchdog) live() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lines)
+}
+
+// each calls f for every request in flight.
+func (w *watchdog) each(f func(*lifeline)) {
+	w.mu.Lock()
+	lines := append([]*lifeline(nil), w.lines...)
+	w.mu.Unlock()
+	for _, l := range lines {
+		f(l)
+	}
+}
+
+// run ticks while there is something to watch, and sleeps otherwise.
+func (w *watchdog) run() {
+	defer close(w.done)
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-t.C:
+		}
+		if !w.look(w.now()) {
+			t.Stop()
+			select {
+			case <-w.quit:
+				return
+			case <-w.kick:
+				t.Reset(tick)
+			}
+		}
+	}
+}
+
+// look does one tick; it reports whether there was anything to look at.
+func (w *watchdog) look(now int64) bool {
+	w.mu.Lock()
+	w.seen = append(w.seen[:0], w.lines...)
+	w.mu.Unlock()
+	n := len(w.seen)
+	if n == 0 {
+		return false
+	}
+	for _, l := range w.seen {
+		if d := l.deadline.Load(); d != 0 && now >= d && l.deadline.CompareAndSwap(d, 0) {
+			l.rouse()
+		}
+		if since := l.writing.Load(); since != 0 && now-since > int64(w.stall) {
+			l.part(flagSlow)
+		}
+	}
+	for range min(n, max(looks, n/10+1)) {
+		w.next++
+		if w.next >= n {
+			w.next = 0
+		}
+		if l := w.seen[w.next]; l.raw != nil && l.flags.Load()&flagGone == 0 && departed(l.raw) {
+			l.part(flagGone)
+		}
+	}
+	clear(w.seen)
+	return true
+}
+
+func (w *watchdog) stop() {
+	close(w.quit)
+	<-w.done
+}
