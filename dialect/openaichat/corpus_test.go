@@ -219,7 +219,7 @@ func TestRecordedStreamsReadAsAnIndependentDecoderReadsThem(t *testing.T) {
 func TestRecordedStreamsPassTheBattery(t *testing.T) {
 	var cases []dialecttest.Case
 	for name, stream := range recordings(t) {
-		if len(stream) > 40<<10 || bytes.Contains(stream, []byte("text_completion")) {
+		if len(stream) > 12<<10 || bytes.Contains(stream, []byte("text_completion")) {
 			continue // the battery is quadratic
 		}
 		c := dialecttest.Case{Name: name, Request: requestJSON, Stream: stream}

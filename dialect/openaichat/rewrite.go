@@ -68,6 +68,21 @@ func (w *rewriter) speaks() bool {
 	return false
 }
 
+// onlyCounts reports whether a usage record is all that is left of the event.
+func (w *rewriter) onlyCounts() bool {
+	counts := false
+	for i := range w.ds {
+		switch w.ds[i].Kind {
+		case turn.Count:
+			counts = true
+		case turn.Skip, turn.Close, turn.Head:
+		default:
+			return false
+		}
+	}
+	return counts
+}
+
 // object copies the members of obj, each as edit renders its value; a member for
 // which edit says false is left out. An unsound object is copied as it is.
 func object(dst, obj []byte, edit func(dst, key, val []byte) ([]byte, bool)) []byte {
@@ -119,6 +134,11 @@ func (w *rewriter) chunk(data []byte) []byte {
 		}
 		switch string(key) {
 		case "choices":
+			if w.onlyCounts() {
+				// A host that repeats the finish on its usage chunk (OpenRouter)
+				// would unsay it in accumulators that take the last.
+				return append(dst, "[]"...), true
+			}
 			return array(dst, val, w.choice), true
 		case "usage":
 			return w.usage(dst, val)
