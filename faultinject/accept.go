@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"net"
+	"time"
 )
 
 // prefaceStart is how every HTTP/2 connection begins (RFC 9113 §3.4) and no
@@ -18,7 +19,12 @@ func (s *Server) acceptLoop() {
 	for {
 		c, err := s.listener.Accept()
 		if err != nil {
-			return
+			select {
+			case <-s.closing:
+				return
+			case <-time.After(20 * time.Millisecond): // out of descriptors, most likely
+				continue
+			}
 		}
 		if !s.enter(c) {
 			c.Close()

@@ -57,7 +57,7 @@ func readInstruction(said, instruction string) (anchor, sentinel string) {
 		anchor = quotedTail(said, instruction)
 	}
 	if anchor != "" { // it is the model's own text, not an instruction
-		instruction = strings.Replace(instruction, anchor, "", 1)
+		instruction = strings.Replace(instruction, strings.TrimSpace(anchor), "", 1)
 	}
 	return anchor, namedToken(instruction)
 }
@@ -76,11 +76,24 @@ func asksToRepeat(instruction string) bool {
 	return false
 }
 
-// quotedTail returns the longest tail of said that the instruction contains. A
-// tail shorter than 8 bytes counts only between marks, or it would be found in
-// any prose.
+// quotedTail returns the longest tail of said that the instruction contains,
+// with the whitespace said ends in whether or not the quotation kept it. A tail
+// shorter than 8 bytes counts only between marks, or it would be found in any
+// prose.
 func quotedTail(said, instruction string) string {
-	said = strings.TrimRightFunc(said, unicode.IsSpace)
+	trimmed := strings.TrimRightFunc(said, unicode.IsSpace)
+	if trimmed != said {
+		if tail := longestTail(said, instruction); strings.TrimSpace(tail) != "" {
+			return tail
+		}
+	}
+	if tail := longestTail(trimmed, instruction); tail != "" {
+		return tail + said[len(trimmed):]
+	}
+	return ""
+}
+
+func longestTail(said, instruction string) string {
 	for i := max(0, len(said)-2000); i < len(said); i++ {
 		if !utf8.RuneStart(said[i]) {
 			continue

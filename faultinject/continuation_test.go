@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // ask is an instruction in the words a proxy of ours uses: it quotes the tail
@@ -14,6 +16,14 @@ func ask(tail string) string {
 		"</end>\nBegin your reply by repeating exactly those characters, without the tags, and go straight on from there. Do not greet, explain, apologise or comment, " +
 		"do not start over, do not open a code fence that is already open, and keep to the language, style and format of the message so far: your reply is joined to it as it is. " +
 		"If the message was already complete, reply with only [[COMPLETE]]."
+}
+
+// askChat is the same in the words of the Chat dialect, which keeps the tail's
+// whitespace.
+func askChat(tail string) string {
+	return "Your previous reply was cut off in transmission. Its last characters are, between the two arrows:\n→" + tail +
+		"←\nBegin with exactly these characters again, without the arrows, and go on from there as if it had never stopped: no preamble, no comment, " +
+		"no repetition of what comes before them, no newly opened code fence. If nothing is missing, answer only [[COMPLETE]]."
 }
 
 // plainAsk quotes nothing and forbids repetition, as WIRE 2.2 words it.
@@ -92,18 +102,18 @@ func TestContinuedAnswersEqualTheWhole(t *testing.T) {
 		said := ""
 		for i, tok := range tokens(a.Text(), 7) {
 			said += tok
-			partial := strings.TrimRight(said, " \t\r\n")
-			if partial == "" || i%3 != 0 {
+			partial := strings.TrimRightFunc(said, unicode.IsSpace)
+			if partial == "" || i%4 != 0 {
 				continue
 			}
-			tail := tailRunes(said, 40)
-			trimmedTail := strings.TrimSpace(tail)
+			trimmedTail := strings.TrimSpace(tailRunes(said, 40))
 			for _, m := range []struct {
 				name, path, body string
 				echo             string
 			}{
 				{"prefill", messagesPath, messagesBody("claude-sonnet-4-5", question, msg("assistant", partial)), ""},
 				{"asked with anchor", messagesPath, messagesBody("claude-opus-4-6", question, msg("assistant", partial), msg("user", ask(trimmedTail))), trimmedTail},
+				{"asked with anchor in chat", chatPath, chatBody("gpt-4.1", question, msg("assistant", said), msg("user", askChat(tail(said)))), tail(said)},
 				{"asked plainly", chatPath, chatBody("gpt-4.1", question, msg("assistant", partial), msg("user", plainAsk)), ""},
 			} {
 				s.Reset()
@@ -114,10 +124,14 @@ func TestContinuedAnswersEqualTheWhole(t *testing.T) {
 				}
 				h := hear(t, d, got.body)
 				heardText, echoed := strings.CutPrefix(h.text, m.echo)
-				if partial == strings.TrimSpace(a.Text()) && h.text == "[[COMPLETE]]" {
-					heardText, echoed = a.Text()[len(partial):], true
+				if partial == a.Text() && h.text == "[[COMPLETE]]" {
+					heardText, echoed = "", true
 				}
-				if got.err != nil || got.status != 200 || !echoed || partial+heardText != a.Text() {
+				sent := partial
+				if m.name == "asked with anchor in chat" {
+					sent = said // with its trailing whitespace
+				}
+				if got.err != nil || got.status != 200 || !echoed || sent+heardText != a.Text() {
 					t.Fatalf("%s/%s after %q: %d %v\n%q", scenario, m.name, partial, got.status, got.err, h.text)
 				}
 			}
@@ -125,10 +139,22 @@ func TestContinuedAnswersEqualTheWhole(t *testing.T) {
 	}
 }
 
+// tail is the last 40 bytes or so.
+func tail(s string) string {
+	at := max(0, len(s)-40)
+	for !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return s[at:]
+}
+
 func TestInstructions(t *testing.T) {
 	const said = "It was raining. The quick brown fox jumps over"
 	for _, tc := range []struct{ name, said, instruction, anchor, sentinel string }{
 		{"our own words", said, ask("quick brown fox jumps over"), "quick brown fox jumps over", "[[COMPLETE]]"},
+		{"our own words for chat", said, askChat("fox jumps over"), "fox jumps over", "[[COMPLETE]]"},
+		{"a tail that ends in whitespace", said + ":\n\n", askChat(" over:\n\n"), " over:\n\n", "[[COMPLETE]]"},
+		{"a tail whose whitespace was not quoted", said + ":\n\n", ask("fox jumps over:"), "fox jumps over:\n\n", "[[COMPLETE]]"},
 		{"no repetition wanted", said, plainAsk, "", ""},
 		{"quoted but not to be repeated", said, `It ended with "brown fox jumps over". Continue, do not repeat it.`, "", ""},
 		{"begin with", said, `Continue. Begin with the last words, "fox jumps over", exactly.`, "fox jumps over", ""},
@@ -237,7 +263,7 @@ func TestSchemaLeftOnStartsOver(t *testing.T) {
 	// The schema changes what the model means to say; the turn remembers it.
 	post(t, s, chatPath, chatBody("gpt-4.1", msg("user", "Go.")), HeaderTurn, "t")
 	s.turns.mu.Lock()
-	s.turns.byID["t"] = &turnState{attempts: 1, whole: a}
+	s.turns.byID["t/1"] = &turnState{attempts: 1, whole: a}
 	s.turns.mu.Unlock()
 	got := hear(t, Chat, post(t, s, chatPath, body, HeaderTurn, "t").body).text
 	if !strings.HasPrefix(got, `{"title":"A long report"`) {
@@ -271,6 +297,18 @@ func agentTurn(t *testing.T, s *Server, question string) error {
 		return fmt.Errorf("second attempt of %q: %v, together %q", question, second.err, got)
 	}
 	return nil
+}
+
+// A client that sends one X-Fault-Turn with all its requests still has turns.
+func TestAConstantTurnHeaderKeepsTurnsApart(t *testing.T) {
+	s := start(t, Config{Scenario: "text", Script: MustScript("attempt 1: polite after event 3")})
+	history := []string{msg("user", "One.")}
+	for turn := 1; turn <= 3; turn++ {
+		if got := hear(t, Chat, post(t, s, chatPath, chatBody("gpt-4.1", history...), HeaderTurn, "agent 7").body); got.ended {
+			t.Errorf("turn %d was not cut", turn)
+		}
+		history = append(history, msg("assistant", "Whatever."), msg("user", "Next."))
+	}
 }
 
 func TestACompletedTurnCountsFromOneAgain(t *testing.T) {

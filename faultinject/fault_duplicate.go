@@ -12,6 +12,6 @@ func (f Duplicate) Next(p Position, chunk []byte) Action {
 }
 
 func parseDuplicate(w *words) (Fault, error) {
-	at, err := w.at()
+	at, err := w.atBody()
 	return Duplicate{at}, err
 }

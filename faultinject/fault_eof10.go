@@ -17,6 +17,6 @@ func (f EOF10) Next(p Position, chunk []byte) Action {
 func (f EOF10) Needs() Transport { return HTTP1 }
 
 func parseEOF10(w *words) (Fault, error) {
-	at, err := w.at()
+	at, err := w.atBody()
 	return EOF10{at}, err
 }

@@ -108,6 +108,6 @@ func parseInBand(w *words) (Fault, error) {
 		return nil, fmt.Errorf("unknown error kind %q: use one of %s", word, strings.Join(names, ", "))
 	}
 	var err error
-	f.At, err = w.at()
+	f.At, err = w.atBody()
 	return f, err
 }

@@ -14,6 +14,6 @@ func (f Garbage) Next(p Position, chunk []byte) Action {
 }
 
 func parseGarbage(w *words) (Fault, error) {
-	at, err := w.at()
+	at, err := w.atBody()
 	return Garbage{at}, err
 }

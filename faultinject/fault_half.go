@@ -29,6 +29,6 @@ func parseHalf(w *words) (Fault, error) {
 		}
 	}
 	var err error
-	f.At, err = w.at()
+	f.At, err = w.atBody()
 	return f, err
 }

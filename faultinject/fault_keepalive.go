@@ -28,6 +28,6 @@ func parseComments(w *words) (Fault, error) { return parseKeepalive(w, true) }
 func parseKeepalive(w *words, comments bool) (Fault, error) {
 	f := Keepalive{Every: w.every(100 * time.Millisecond), Comments: comments}
 	var err error
-	f.At, err = w.at()
+	f.At, err = w.atBody()
 	return f, err
 }

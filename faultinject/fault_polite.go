@@ -10,6 +10,6 @@ func (f Polite) Next(p Position, chunk []byte) Action {
 }
 
 func parsePolite(w *words) (Fault, error) {
-	at, err := w.at()
+	at, err := w.atBody()
 	return Polite{at}, err
 }

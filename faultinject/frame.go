@@ -19,9 +19,6 @@ func frame(v Variant, name, payload string) []byte {
 		space = ""
 	}
 	var b strings.Builder
-	if v.Comments {
-		b.WriteString(": PROCESSING" + eol + eol)
-	}
 	if name != "" {
 		b.WriteString("event:" + space + name + eol)
 	}
@@ -61,6 +58,17 @@ func dataLines(v Variant, payload string) []string {
 
 // finishFrames applies what concerns the stream as a whole.
 func finishFrames(v Variant, events []Event) []Event {
+	if v.Comments {
+		comment := Event{KindPing, []byte(": PROCESSING\n\n")}
+		if v.CRLF {
+			comment.Raw = []byte(": PROCESSING\r\n\r\n")
+		}
+		var all []Event
+		for _, e := range events {
+			all = append(all, comment, e)
+		}
+		events = all
+	}
 	if v.BOM && len(events) > 0 {
 		events[0].Raw = append([]byte("\xef\xbb\xbf"), events[0].Raw...)
 	}

@@ -119,6 +119,8 @@ func TestScriptErrors(t *testing.T) {
 		"attempt 1: seam echo-tail many":      "takes a number of characters",
 		"attempt 1: seam restart 4":           "takes no number",
 		"attempt 1: scenario nowhere":         "unknown scenario \"nowhere\": use one of agent",
+		"attempt 1: polite before headers":    "before headers there is no body yet: use at start",
+		"attempt 1: error api before headers": "use at start",
 		"attempt 1: pace fast":                "pace needs a duration",
 		"attempt 1: variant plaid":            "unknown variant \"plaid\": use one of ascii",
 		"attempt 1: pass; rst after event 1":  "pass and a fault exclude each other",

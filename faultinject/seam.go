@@ -73,6 +73,9 @@ func SeamNames() []string {
 	return names
 }
 
+// ParseSeam reads a seam as scripts write it: "restart", "echo-tail 30".
+func ParseSeam(text string) (Seam, error) { return parseSeam(strings.Fields(text)) }
+
 // parseSeam reads a seam's name and its number, if any.
 func parseSeam(words []string) (Seam, error) {
 	if len(words) == 0 {

@@ -13,7 +13,7 @@ import (
 // repeats or continues it.
 type turnState struct {
 	attempts int
-	whole    Answer // what the first attempt meant to say
+	whole    Answer // what the last fresh attempt meant to say
 	prefill  string // the caller's own trailing prefill, if it had one
 }
 
@@ -42,8 +42,8 @@ func turnKey(header string, base Prompt) (key string, turnNo int) {
 			turnNo++
 		}
 	}
-	if header != "" {
-		return header, turnNo
+	if header != "" { // possibly a client's constant header, the same for every turn
+		return fmt.Sprintf("%s/%d", header, turnNo), turnNo
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d", base.Dialect, base.question(), len(base.Turns), len(base.Tools)))
 	return hex.EncodeToString(sum[:8]), turnNo
@@ -54,8 +54,8 @@ func turnKey(header string, base Prompt) (key string, turnNo int) {
 type teller func(p Prompt, attempt, turnNo int) Answer
 
 // understand decides what a prompt asks for, counts the attempt, and remembers
-// the turn. The whole answer of a turn is what its first attempt meant to say:
-// a continuation may lack the schema or the tools that led to it.
+// the turn. The whole answer of a turn is what its last fresh attempt meant to
+// say: a continuation may lack the schema or the tools that led to it.
 func (ts *turns) understand(header string, p Prompt, prefills bool, tell teller) task {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -71,7 +71,7 @@ func (ts *turns) understand(header string, p Prompt, prefills bool, tell teller)
 	}
 	if !ok { // the partial turn, if any, is history
 		t = ts.recall(header, p, tell)
-		t.rest, t.whole = t.fresh, t.fresh
+		t.rest, t.whole, t.state.whole = t.fresh, t.fresh, t.fresh
 	}
 	ts.byID[t.key] = t.state
 	t.state.attempts = t.attempt

@@ -131,6 +131,16 @@ func (w *words) at() (At, error) {
 	return w.atKind(at)
 }
 
+// atBody reads the address of a fault that sends something, or ends a body: it
+// cannot come before the headers.
+func (w *words) atBody() (At, error) {
+	at, err := w.at()
+	if err == nil && at.Fixed && at.Phase == PhaseOpen {
+		err = fmt.Errorf("before headers there is no body yet: use at start")
+	}
+	return at, err
+}
+
 func (w *words) atFixed() (At, error) {
 	switch {
 	case w.take("random"):
