@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -87,10 +88,30 @@ func TestCancelInEveryPhase(t *testing.T) {
 	}
 }
 
+// overdue is a context whose deadline passes when the test says so.
+type overdue struct {
+	context.Context
+	done chan struct{}
+}
+
+func (o overdue) Done() <-chan struct{} { return o.done }
+
+func (o overdue) Err() error {
+	select {
+	case <-o.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestDeadlineOfOpenIsATimeout(t *testing.T) {
-	p := newPeer(t, func(_ int, w *wire) { w.gone() })
-	ctx, cancel := context.WithTimeout(t.Context(), 20e6)
-	defer cancel()
+	ctx := overdue{within(t), make(chan struct{})}
+	p := newPeer(t, func(_ int, w *wire) {
+		w.request()
+		close(ctx.done)
+		w.gone()
+	})
 	_, err := newClient(t, Config{}).Open(ctx, p.target("http"), post("{}"))
 	if e := failure(t, err); e.Kind != Timeout || e.Op != OpHead || e.Safety != Sent || !errors.Is(e, context.DeadlineExceeded) {
 		t.Errorf("got %v", e)
@@ -99,7 +120,7 @@ func TestDeadlineOfOpenIsATimeout(t *testing.T) {
 
 func TestDialTimeoutCoversTheHandshake(t *testing.T) {
 	p := newPeer(t, func(_ int, w *wire) { w.gone() })
-	_, err := newClient(t, Config{DialTimeout: 20e6}).Open(within(t), p.target("https"), post("{}"))
+	_, err := newClient(t, Config{DialTimeout: 250 * time.Millisecond}).Open(within(t), p.target("https"), post("{}"))
 	if e := failure(t, err); e.Kind != Timeout || e.Op != OpTLS || e.Safety != NotSent {
 		t.Errorf("got %v", e)
 	}
