@@ -79,3 +79,45 @@ func allEnded(n int) func([]Exchange) bool {
 func isNil(err error) bool   { return err == nil }
 func isShort(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
 func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
+
+// Places named by what happens there, in an answer that has everything.
+func TestPlacesByKind(t *testing.T) {
+	for _, tc := range []struct{ place, has, lacks string }{
+		{"before tool args", `"name":"get_weather"`, "partial_json"},
+		{"after tool args 2", "partial_json", `Paris\"`},
+		{"before tool", `"text_delta"`, "get_weather"},
+		{"in thinking", "thinking_delta", "signature_delta"},
+		{"after signature", "signature_delta", "content_block_stop"},
+		{"before close", "signature_delta", "content_block_stop"},
+		{"after finish", `"stop_reason":"tool_use"`, "message_stop"},
+		{"before finish", "partial_json", `"stop_reason":"tool_use"`},
+	} {
+		t.Run(tc.place, func(t *testing.T) {
+			s := start(t, Config{Scenario: "thinking-tool", Script: MustScript("attempt 1: fin " + tc.place)})
+			path, body := request(Messages)
+			got := post(t, s, path, body)
+			if !isShort(got.err) || !strings.Contains(got.body, tc.has) || strings.Contains(got.body, tc.lacks) {
+				t.Errorf("%v\n%s", got.err, got.body)
+			}
+		})
+	}
+}
+
+func TestClosedBeforeTheHeaders(t *testing.T) {
+	s := start(t, Config{Script: MustScript("attempt 1: fin before headers")})
+	path, body := request(Chat)
+	if got := post(t, s, path, body); !errors.Is(got.err, io.EOF) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A fault whose place is never reached is not applied, and the log says so.
+func TestUnreachedPlaces(t *testing.T) {
+	s := start(t, Config{Scenario: "text", Script: MustScript("attempt 1: rst before tool args")})
+	path, body := request(Chat)
+	got := post(t, s, path, body)
+	list, err := s.WaitLog(patience(t), allEnded(1))
+	if err != nil || got.err != nil || list[0].Applied || list[0].Fault != "rst before tool args" || list[0].Ending != Complete {
+		t.Errorf("%v %+v %v", got.err, list[0], err)
+	}
+}
