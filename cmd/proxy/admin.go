@@ -1,0 +1,130 @@
+package main
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/proxy"
+)
+
+// adminServer answers questions about the process:
+//
+//	/healthz      200 while the process lives
+//	/readyz       200 while it wants work, 503 once it drains
+//	/status.json  numbers; asks for the token if there is one
+type adminServer struct {
+	l     net.Listener
+	http  *http.Server
+	srv   *proxy.Server
+	token string
+	since time.Time
+}
+
+// status is the body of /status.json.
+type status struct {
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"`
+	Ready   bool      `json:"ready"`
+	// Live counts requests in flight, Accepted all of them, Refused those that
+	// were turned away for load or because of the drain.
+	Live     int64 `json:"live"`
+	Accepted int64 `json:"accepted"`
+	Refused  int64 `json:"refused"`
+	// Checkpoints says how many turns had none from the start, lost theirs on
+	// the way, or closed a call before it was acknowledged.
+	Checkpoints struct {
+		Unclaimed int64 `json:"unclaimed"`
+		Dropped   int64 `json:"dropped"`
+		Unacked   int64 `json:"unacked"`
+	} `json:"checkpoints"`
+}
+
+func listenAdmin(addr, token string, srv *proxy.Server) (*adminServer, error) {
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("admin: listen on %s: the port is in use; stop what uses it or choose another with --admin (or --admin off)", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	a := &adminServer{l: l, srv: srv, token: token, since: time.Now()}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", a.healthz)
+	mux.HandleFunc("GET /readyz", a.readyz)
+	mux.HandleFunc("GET /status.json", a.guarded(a.status))
+	a.http = &http.Server{Handler: a.local(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
+	return a, nil
+}
+
+func (a *adminServer) serve() error {
+	if err := a.http.Serve(a.l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func (a *adminServer) close() error { return a.http.Close() }
+
+// local refuses requests to a loopback listener under a name that is not this
+// machine's: a web page whose name was bound to 127.0.0.1 sends such ones.
+func (a *adminServer) local(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if loopback(a.l.Addr().String()) && !loopback(withPort(r.Host)) {
+			http.Error(w, "the admin listener answers to localhost and loopback addresses only", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func withPort(host string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), "80")
+}
+
+// guarded asks for the token.
+func (a *adminServer) guarded(next http.HandlerFunc) http.HandlerFunc {
+	if a.token == "" {
+		return next
+	}
+	want := sha256.Sum256([]byte("Bearer " + a.token))
+	return func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "send Authorization: Bearer with the admin token", http.StatusUnauthorized)
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (a *adminServer) healthz(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
+
+func (a *adminServer) readyz(w http.ResponseWriter, _ *http.Request) {
+	if !a.srv.Ready() {
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+func (a *adminServer) status(w http.ResponseWriter, _ *http.Request) {
+	n := a.srv.Stats()
+	s := status{Version: shortVersion(), Since: a.since, Ready: n.Ready, Live: n.Live, Accepted: n.Accepted, Refused: n.Refused}
+	s.Checkpoints.Unclaimed, s.Checkpoints.Dropped, s.Checkpoints.Unacked = n.Unclaimed, n.Dropped, n.Unacked
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(s) // the reader left
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+func newCheck(env environment) *cobra.Command {
+	var print, example bool
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration and exit",
+		Long: "Check what serve would be given: file, environment and flags. Every problem is\n" +
+			"one line; the exit status is 1 if there is any.",
+		Example: "  unbroken check --config unbroken.yaml\n" +
+			"  unbroken check --print                  # every value, and where it comes from\n" +
+			"  unbroken check --example > unbroken.yaml",
+		Args: noArgs,
+	}
+	conf := addConfigFlags(c)
+	c.Flags().BoolVar(&print, "print", false, "print the effective settings and where they come from")
+	c.Flags().BoolVar(&example, "example", false, "print an annotated file with every default")
+	c.RunE = func(*cobra.Command, []string) error {
+		if example {
+			writeExample(env.out)
+			return nil
+		}
+		l := conf.load(env)
+		w := l.wire(io.Discard)
+		defer w.proxy.Client.Close()
+		if print {
+			l.print(env.out)
+		}
+		if len(l.problems) > 0 {
+			return l.problems
+		}
+		if !print {
+			fmt.Fprintln(env.out, "the configuration is good")
+		}
+		return nil
+	}
+	return c
+}
+
+// print writes every effective setting and its origin. Secrets are not shown.
+func (l *loading) print(to io.Writer) {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	defer w.Flush()
+	for i := range l.fields {
+		f := &l.fields[i]
+		if f.key != keyUpstreams {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", f.key, shown(f.value.String()), l.origin(f.key))
+		}
+	}
+	for _, p := range l.providersOrDefaults() {
+		name := keyUpstreams + "." + p.Name
+		table := p.fields(l.env.lookup)
+		for i := range table {
+			if text := table[i].value.String(); text != "" && text != "false" {
+				fmt.Fprintf(w, "%s.%s\t%s\t%s\n", name, table[i].key, text, p.from)
+			}
+		}
+		for _, h := range p.Header {
+			fmt.Fprintf(w, "%s.headers.%s\t%s\t%s\n", name, h.Name, redact(h.Value), p.from)
+		}
+	}
+}
+
+func shown(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/relay"
+)
+
+// scene is one turn that breaks.
+type scene struct {
+	provider string // as a person calls it
+	turn     string
+	dialect  string
+	model    string
+	scenario string // what the model says
+	script   string // what goes wrong
+	// fewer: a call that was cut is left out, to be issued again in the next
+	// turn, rather than waited for (DESIGN §3, R2).
+	fewer bool
+}
+
+var scenes = []scene{
+	{"OpenAI Chat Completions", "text", dialectChat, "gpt-4.1", "text", "attempt 1: rst after text 16", false},
+	{"OpenAI Chat Completions", "tool", dialectChat, "gpt-4.1", "tool", "attempt 1: polite after tool-args 6", false},
+	{"Anthropic Messages", "text", dialectMessages, "claude-sonnet-4-5", "text", "attempt 1: error overloaded after text 20", false},
+	{"Anthropic Messages", "tool", dialectMessages, "claude-sonnet-4-5", "parallel", "attempt 1: cut after tool 2", true},
+}
+
+func (sc scene) title() string { return sc.provider + ", " + sc.turn + " turn" }
+
+// result is a scene's outcome.
+type result struct {
+	scene   scene
+	ref     *message // the turn without any fault
+	direct  *message
+	proxied *message
+}
+
+// play runs a scene: unseen without a fault, to know what is right, then
+// directly, then through the proxy.
+func (sc scene) play(ctx context.Context, st *stage, to *screen) (*result, error) {
+	r := &result{scene: sc}
+	r.ref = talk(ctx, sc.prompt(st.direct(), "uncut", "every stream: pass; pace 0s"), func(string) {})
+	if r.ref.err != nil {
+		return nil, fmt.Errorf("the simulated provider failed by itself: %w", r.ref.err)
+	}
+	to.begin("direct")
+	r.direct = talk(ctx, sc.prompt(st.direct(), "direct", sc.script), to.say)
+	to.bad("%s: %s", r.directly(), reason(r.direct))
+
+	st.notes.begin()
+	to.begin("unbroken")
+	told := false
+	r.proxied = talk(ctx, sc.prompt(st.through(), "healed", sc.script), func(piece string) {
+		if to.live && !told && st.notes.healed() {
+			told = true
+			to.aside(sc.story(st.notes.far())...)
+		}
+		to.say(piece)
+	})
+	notes, err := st.notes.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !told {
+		to.aside(sc.story(notes)...)
+	}
+	to.aside(r.bill(notes))
+	if r.healed() {
+		to.good("%s", r.praise())
+	} else {
+		to.bad("%s: %s", r.through(), reason(r.proxied))
+	}
+	return r, nil
+}
+
+// story tells what the proxy did about the interruption.
+func (sc scene) story(notes []relay.Note) []string {
+	var cut, seam string
+	var gap time.Duration
+	for _, n := range notes {
+		switch n.Kind {
+		case relay.NoteInterrupted:
+			cut = fmt.Sprintf("cut: %s, plan: %s", n.Cause.Kind, n.Plan.Kind)
+			if n.Plan.Kind.Upstream() {
+				cut += fmt.Sprintf(" (%s)", n.Manner)
+			}
+		case relay.NoteSeam:
+			seam = fmt.Sprintf("seam: %s, ", n.Reason)
+		case relay.NoteHealed:
+			gap = n.Gap
+		case relay.NoteAttempt, relay.NoteDemoted, relay.NoteUnprotected, relay.NoteEnd:
+		}
+	}
+	return []string{cut, fmt.Sprintf("%sgap: %d ms", seam, gap.Milliseconds())}
+}
+
+// bill compares what was paid again with what a retry of the turn pays again.
+func (r *result) bill(notes []relay.Note) string {
+	paid := "nothing"
+	for _, n := range notes {
+		switch {
+		case n.Kind == relay.NoteInterrupted && n.Plan.Kind.Upstream():
+			paid = "the prompt, uncounted by the provider"
+		case n.Kind == relay.NoteEnd && n.Summary.Repaid > 0:
+			paid = fmt.Sprintf("%d input tokens, no output", n.Summary.Repaid)
+		}
+	}
+	return fmt.Sprintf("paid again: %s; a full retry: %d input and %d output tokens", paid, r.ref.input, r.direct.tokens)
+}
+
+// healed reports whether the turn that came through the proxy is right.
+func (r *result) healed() bool {
+	got, want := r.proxied, r.ref
+	if !got.ended || got.err != nil || got.text != want.text || got.finish != want.finish || len(got.calls) == 0 && len(want.calls) > 0 {
+		return false
+	}
+	for i, c := range got.calls {
+		if i >= len(want.calls) || c.name != want.calls[i].name || c.args != want.calls[i].args || !json.Valid([]byte(c.args)) {
+			return false
+		}
+	}
+	return r.scene.fewer || len(got.calls) == len(want.calls)
+}
+
+func (r *result) praise() string {
+	if missing := len(r.ref.calls) - len(r.proxied.calls); missing > 0 {
+		return fmt.Sprintf("whole: %d complete call to run; the one that was cut never looked runnable", len(r.proxied.calls))
+	}
+	return "whole: equal to the uninterrupted turn"
+}
+
+// directly and through are the two cells of the comparison.
+func (r *result) directly() string {
+	if r.direct.ended {
+		return "whole"
+	}
+	return fmt.Sprintf("broken after %d tokens", r.direct.tokens)
+}
+
+func (r *result) through() string {
+	switch {
+	case r.healed():
+		return "whole"
+	case r.proxied.ended:
+		return "not what was said"
+	}
+	return fmt.Sprintf("broken after %d tokens", r.proxied.tokens)
+}
+
+func reason(m *message) string {
+	if m.err != nil {
+		return m.err.Error()
+	}
+	return "it ended normally"
+}
+
+// prompt is the scene's request. Each way to the provider is a turn of its own
+// there, so that each meets the same fault.
+func (sc scene) prompt(base, way, script string) prompt {
+	turn := strings.Join([]string{sc.dialect, sc.turn, way}, "-")
+	p := prompt{dialect: sc.dialect, base: base, header: faultHeaders(turn, sc.scenario, script)}
+	user := object{"role": "user", "content": demoQuestion}
+	if sc.dialect == dialectChat {
+		p.body = object{
+			"model": sc.model, "stream": true, "stream_options": object{"include_usage": true},
+			"messages": []object{{"role": "system", "content": demoSystem}, user},
+			"tools":    []object{{"type": "function", "function": object{"name": demoTool, "parameters": demoSchema}}},
+		}
+		return p
+	}
+	p.body = object{
+		"model": sc.model, "stream": true, "max_tokens": 1024, "system": demoSystem, "messages": []object{user},
+		"tools": []object{{"name": demoTool, "input_schema": demoSchema}},
+	}
+	return p
+}
+
+type object map[string]any
+
+const (
+	demoSystem = "You are the assistant of a travel agency. You answer questions of guests about places, weather and ways, " +
+		"briefly and in a friendly tone. You look the weather up before you talk about it. You never invent an opening hour. " +
+		"If a guest asks for something that you do not know, you say so and name the desk that does."
+	demoQuestion = "What is the weather like, and what would you tell a guest about the evening?"
+	demoTool     = "get_weather"
+)
+
+var demoSchema = object{
+	"type":       "object",
+	"properties": object{"location": object{"type": "string"}, "unit": object{"type": "string", "enum": []string{"celsius", "fahrenheit"}}},
+	"required":   []string{"location"},
+}

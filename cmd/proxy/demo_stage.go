@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/faultinject"
+	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// stage is what a demo plays on: a provider, and the proxy in front of it.
+type stage struct {
+	provider *faultinject.Server
+	client   *upstream.Client
+	proxy    *proxy.Server
+	front    net.Listener
+	served   chan error
+	notes    *notebook
+}
+
+func newStage(pace time.Duration) (*stage, error) {
+	provider, err := faultinject.New(faultinject.Config{Pace: pace})
+	if err != nil {
+		return nil, err
+	}
+	provider.Start()
+	st := &stage{provider: provider, notes: newNotebook(), served: make(chan error, 1),
+		client: upstream.New(upstream.Config{Proxy: upstream.NoProxy})}
+	st.proxy, err = proxy.New(proxy.Config{
+		Upstreams: []proxy.Upstream{{Name: "openai", URL: provider.URL()}, {Name: "anthropic", URL: provider.URL()}},
+		Client:    st.client, Observer: st.notes,
+	})
+	if err == nil {
+		st.front, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, errors.Join(err, provider.Close())
+	}
+	go func() { st.served <- st.proxy.Serve(st.front) }()
+	return st, nil
+}
+
+// direct and through are the base URLs of the two ways to the provider.
+func (st *stage) direct() string  { return st.provider.URL() }
+func (st *stage) through() string { return "http://" + st.front.Addr().String() }
+
+func (st *stage) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	err := errors.Join(st.proxy.Shutdown(ctx), <-st.served)
+	st.client.Close()
+	return errors.Join(err, st.provider.Close())
+}
+
+// notebook is an observer that keeps what it hears. A demo has one stream at a
+// time, so it need not tell streams apart.
+type notebook struct {
+	mu    sync.Mutex
+	notes []relay.Note
+	ended chan struct{} // closed by the note of the stream's end
+}
+
+func newNotebook() *notebook { return &notebook{ended: make(chan struct{})} }
+
+// Note implements proxy.Observer.
+func (b *notebook) Note(_ string, n relay.Note) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notes = append(b.notes, n)
+	if n.Kind == relay.NoteEnd {
+		close(b.ended)
+	}
+}
+
+// begin forgets the stream before.
+func (b *notebook) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notes, b.ended = nil, make(chan struct{})
+}
+
+// healed reports whether new content came after an interruption.
+func (b *notebook) healed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.notes {
+		if b.notes[i].Kind == relay.NoteHealed {
+			return true
+		}
+	}
+	return false
+}
+
+// far returns what was heard so far.
+func (b *notebook) far() []relay.Note {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]relay.Note(nil), b.notes...)
+}
+
+// whole returns all notes of a stream, once it has ended.
+func (b *notebook) whole(ctx context.Context) ([]relay.Note, error) {
+	b.mu.Lock()
+	ended := b.ended
+	b.mu.Unlock()
+	select {
+	case <-ended:
+		return b.far(), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

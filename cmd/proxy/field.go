@@ -1,0 +1,120 @@
+package main
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// settings is everything that can be configured.
+type settings struct {
+	listen, tlsCert, tlsKey string
+	admin, adminToken       string
+	drain                   time.Duration
+
+	upstreams upstreams
+	caFile    string
+	client    upstream.Config
+
+	proxy    proxy.Config // the parts that are plain values
+	store    string
+	scopeKey string
+
+	logLevel  slog.Level
+	logFormat string
+}
+
+// field is one setting: a key of the file, and what follows from it.
+type field struct {
+	key     string
+	def     string // as one would write it; "" is unset
+	doc     string
+	value   value
+	section string // the heading it stands under, on the first of its section
+}
+
+// flag is the name of the field's flag: first_token is --first-token.
+func (f *field) flag() string {
+	if f.key == keyUpstreams {
+		return "upstream" // one at a time
+	}
+	return strings.ReplaceAll(f.key, "_", "-")
+}
+
+// env is the name of its environment variable: UNBROKEN_FIRST_TOKEN.
+func (f *field) env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(f.flag(), "-", "_"))
+}
+
+const (
+	envPrefix    = "UNBROKEN_"
+	envConfig    = "UNBROKEN_CONFIG"
+	keyUpstreams = "upstreams"
+)
+
+// The ranges that make sense. They are wide: they catch a slip of the unit or the
+// sign, not a taste.
+const (
+	ms      = time.Millisecond
+	day     = 24 * time.Hour
+	kib     = 1 << 10
+	mib     = 1 << 20
+	maxBody = 4096 * mib
+)
+
+// fields is the table, bound to s. Its order is that of the example file.
+func fields(s *settings, lookup func(string) (string, bool)) []field {
+	r, w := &s.proxy.Relay, &s.proxy.Relay.Watch
+	d := func(p *time.Duration, min, max time.Duration) value { return duration{p, min, max, false} }
+	orOff := func(p *time.Duration) value { return duration{p, 10 * ms, day, true} }
+	return []field{
+		{"listen", "127.0.0.1:8790", "Where SDKs and agents connect. localhost means both loopbacks; port 0 means a free one.", address{&s.listen, false}, "Listeners"},
+		{"tls_cert", "", "Certificate chain (PEM file) to speak TLS to clients; needs tls_key.", path{&s.tlsCert}, ""},
+		{"tls_key", "", "Private key (PEM file) of tls_cert.", path{&s.tlsKey}, ""},
+		{"admin", "127.0.0.1:8791", "Where /healthz, /readyz and /status.json are; off for none. Any address but a loopback one needs admin_token.", address{&s.admin, true}, ""},
+		{"admin_token", "", "Bearer token that /status.json asks for: env:NAME, file:PATH or the token itself.", secret{&s.adminToken, lookup}, ""},
+		{"drain", "30s", "How long streams may go on after the first SIGTERM. What is left then ends with an error. A second signal ends everything at once.", d(&s.drain, 0, day), ""},
+
+		{keyUpstreams, "", "Providers by name: NAME=URL, or in the file a URL or a mapping (see below). openai and anthropic exist without being listed. Each is also reachable under /u/NAME/.", &s.upstreams, "Upstreams"},
+		{"ca_file", "", "Certificates (PEM file) to trust for upstreams, besides the system's.", path{&s.caFile}, ""},
+		{"dial_timeout", "10s", "Name resolution, connecting and TLS together.", d(&s.client.DialTimeout, ms, time.Hour), ""},
+
+		{"headers", "60s", "Longest wait for the response head of a streaming call; off for none.", orOff(&w.Headers), "Silence that counts as an interruption"},
+		{"headers_whole", "600s", "The same for a call that does not stream, whose head comes with the answer.", orOff(&w.HeadersWhole), ""},
+		{"first_token", "600s", "Longest wait for the first visible content.", orOff(&w.FirstToken), ""},
+		{"idle", "60s", "Longest silence in bytes while text or tool arguments flow.", orOff(&w.Idle), ""},
+		{"progress", "180s", "Longest time without content once a turn has begun; pings are no content.", orOff(&w.Progress), ""},
+		{"progress_quiet", "600s", "The same while the model reasons or a provider-side tool runs.", orOff(&w.ProgressQuiet), ""},
+		{"grace", "2s", "How long late usage and the terminator are awaited after the end of a turn.", d(&r.Grace, ms, time.Hour), ""},
+
+		{"max_recoveries", "3", "Recoveries per request; 0 for none. One that delivers new content earns one back.", count{&r.Recoveries, 0, 1000, true}, "Recovery"},
+		{"max_earned", "10", "How many recoveries can be earned back.", count{&r.MaxEarned, 0, 1000, true}, ""},
+		{"wait_budget", "120s", "Sum of all waiting between the attempts of one request.", d(&r.WaitBudget, ms, day), ""},
+
+		{"hold", "10s", "How long the response head waits for the first visible content.", d(&r.Hold, ms, time.Hour), "What the client feels"},
+		{"heartbeat", "10s", "Longest silence towards a client.", d(&r.Heartbeat, 10*ms, time.Hour), ""},
+
+		{"store", "memory", "Where unfinished turns are kept.", storeValue{&s.store}, "State"},
+		{"scope_key", "", "Key of the hash that tells callers apart: env:NAME, file:PATH or the key itself, at least 16 characters. Without one a random key is used, so that callers' turns end with the process.", secret{&s.scopeKey, lookup}, ""},
+		{"flush", "50ms", "How far text may run ahead of its checkpoint, in time …", d(&r.Flush, ms, time.Minute), ""},
+		{"flush_bytes", "32KiB", "… and in bytes.", size[int]{&r.FlushBytes, 1, 64 * mib}, ""},
+		{"ack_wait", "25ms", "How long bytes that would make the client act wait for their checkpoint.", d(&s.proxy.AckWait, ms, time.Minute), ""},
+
+		{"max_streams", "20000", "Requests in flight; more are answered with 503.", count{&s.proxy.MaxStreams, 1, 10_000_000, false}, "Limits"},
+		{"max_body", "64MiB", "Largest request that is protected; a larger one is relayed unprotected.", size[int64]{&s.proxy.MaxBody, kib, maxBody}, ""},
+		{"max_header", "32KiB", "Largest request head.", size[int]{&s.proxy.MaxHeader, kib, 16 * mib}, ""},
+		{"max_event", "64MiB", "Largest event of a provider's stream.", size[int]{&r.MaxEvent, kib, 1024 * mib}, ""},
+		{"max_whole", "64MiB", "Largest answer to a call that does not stream that is checked before it is passed on.", size[int]{&r.MaxWhole, kib, 1024 * mib}, ""},
+		{"header_timeout", "30s", "For a request head to arrive.", d(&s.proxy.HeaderTimeout, 10*ms, day), ""},
+		{"body_stall", "60s", "Without a byte of a request body.", d(&s.proxy.BodyStall, 10*ms, day), ""},
+		{"write_stall", "60s", "For a client to take what was written to it.", d(&s.proxy.WriteStall, 10*ms, day), ""},
+		{"client_idle", "180s", "How long an idle client connection is kept.", d(&s.proxy.IdleTimeout, 10*ms, day), ""},
+		{"pass_head", "600s", "Longest wait for the response head of a request that is relayed untouched.", d(&s.proxy.PassHead, 10*ms, day), ""},
+
+		{"log_level", "info", "debug, info, warn or error. One line per stream at info.", level{&s.logLevel}, "Logging"},
+		{"log_format", "text", "text or json, on standard error.", choice{&s.logFormat, []string{"text", "json"}}, ""},
+	}
+}

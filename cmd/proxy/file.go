@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxFile bounds a configuration file: what is larger is something else.
+const maxFile = 4 << 20
+
+// entry is one key of a file.
+type entry struct {
+	key  string
+	line int
+	text string  // of a scalar
+	kids []entry // of a mapping
+	kind string  // "scalar", "mapping", "list"
+}
+
+// readFile reads the keys of a YAML file.
+func readFile(name string) ([]entry, error) {
+	at := origin{place: name}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, problems{{at, "cannot be read: " + plain(err)}}
+	}
+	if len(b) > maxFile {
+		return nil, problems{{at, "is too large for a configuration"}}
+	}
+	file, err := parser.ParseBytes(b, 0)
+	if err != nil {
+		return nil, problems{syntax(name, err)}
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.CommentType {
+			continue
+		}
+		if body != nil {
+			return nil, problems{{at, "holds more than one YAML document: keep one"}}
+		}
+		body = doc.Body
+	}
+	if body == nil || body.Type() == ast.NullType {
+		return nil, nil
+	}
+	root := entry{}
+	if err := root.read(body); err != nil {
+		return nil, problems{{origin{place: fmt.Sprintf("%s:%d", name, line(body))}, err.Error()}}
+	}
+	if root.kind != "mapping" {
+		return nil, problems{{origin{place: fmt.Sprintf("%s:%d", name, line(body))}, "must be a mapping of keys to values, for instance listen: 127.0.0.1:8790"}}
+	}
+	return root.kids, nil
+}
+
+// syntax is the problem of a file that is no YAML.
+func syntax(name string, err error) problem {
+	var s *yaml.SyntaxError
+	if errors.As(err, &s) && s.Token != nil && s.Token.Position != nil {
+		return problem{origin{place: fmt.Sprintf("%s:%d", name, s.Token.Position.Line)}, s.Message}
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return problem{origin{place: name}, first}
+}
+
+// plain is the reason of a file error without its operation and path.
+func plain(err error) string {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+func line(n ast.Node) int {
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line
+	}
+	return 0
+}
+
+// read fills e from a node.
+func (e *entry) read(n ast.Node) error {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		e.kind = "mapping"
+		for _, pair := range n.Values {
+			if err := e.add(pair); err != nil {
+				return err
+			}
+		}
+	case *ast.MappingValueNode:
+		e.kind = "mapping"
+		return e.add(n)
+	case *ast.SequenceNode:
+		e.kind = "list"
+	case *ast.NullNode:
+		e.kind = "scalar"
+	case *ast.StringNode:
+		e.kind, e.text = "scalar", n.Value
+	case *ast.LiteralNode:
+		e.kind, e.text = "scalar", strings.TrimRight(n.Value.Value, "\n")
+	case ast.ScalarNode:
+		e.kind, e.text = "scalar", n.GetToken().Value // as it was written: 0x10 and 1e3 are the value's business
+	default:
+		return fmt.Errorf("YAML anchors, aliases and tags are not supported here: write the value out")
+	}
+	return nil
+}
+
+func (e *entry) add(pair *ast.MappingValueNode) error {
+	kid := entry{key: pair.Key.GetToken().Value, line: line(pair.Key)}
+	if err := kid.read(pair.Value); err != nil {
+		return err
+	}
+	e.kids = append(e.kids, kid)
+	return nil
+}

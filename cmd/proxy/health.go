@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// healthWait bounds a question to the admin listener: orchestrators ask often.
+const healthWait = 3 * time.Second
+
+func newHealth(env environment) *cobra.Command {
+	var ready bool
+	c := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a running proxy whether it is well",
+		Long: "Ask the admin listener of a running proxy; the exit status is 0 if it is well. It\n" +
+			"reads the same configuration as serve, to know where to ask: for images that have\n" +
+			"no shell and no curl.",
+		Example: "  unbroken health\n  unbroken health --ready --admin 127.0.0.1:9001",
+		Args:    noArgs,
+	}
+	conf := addConfigFlags(c)
+	c.Flags().BoolVar(&ready, "ready", false, "ask whether it wants work: it does not while it drains")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		l := conf.load(env)
+		if len(l.problems) > 0 {
+			return l.problems
+		}
+		if l.settings.admin == off {
+			return fmt.Errorf("the admin listener is off: nobody can be asked")
+		}
+		path := "/healthz"
+		if ready {
+			path = "/readyz"
+		}
+		return ask(c.Context(), "http://"+reachable(l.settings.admin, textAddr(l.settings.admin))+path)
+	}
+	return c
+}
+
+// ask succeeds if the answer is 200.
+func ask(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, healthWait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	// Never through a forward proxy: the question is for this machine.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("nobody answers at %s: is unbroken serving there?", url)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(res.Body, 200))
+		return fmt.Errorf("%s answered %s: %s", url, res.Status, body)
+	}
+	return nil
+}
+
+// textAddr is an address that was not resolved.
+type textAddr string
+
+func (textAddr) Network() string  { return "tcp" }
+func (a textAddr) String() string { return string(a) }

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// given is a flag that was set; a repeated one has several texts.
+type given struct {
+	key   string
+	texts []string
+}
+
+// loading builds the settings.
+//
+// Precedence, lowest first: the defaults of the table, the file, the
+// environment, the flags. Every key remembers where its value came from.
+type loading struct {
+	settings *settings
+	fields   []field
+	from     map[string]origin
+	problems problems
+	env      environment
+}
+
+// load returns the settings, and every problem there is with them. The settings
+// are usable only if there is none.
+func load(env environment, file origin, flags []given) *loading {
+	l := &loading{settings: &settings{}, from: map[string]origin{}, env: env}
+	l.fields = fields(l.settings, env.lookup)
+	for i := range l.fields {
+		if f := &l.fields[i]; f.def != "" {
+			l.set(f, f.def, origin{key: f.key})
+		}
+	}
+	if file.key != "" {
+		l.file(file)
+	}
+	l.environ()
+	for _, g := range flags {
+		f := l.field(g.key)
+		for _, text := range g.texts {
+			l.set(f, text, origin{place: "--" + f.flag()})
+		}
+	}
+	l.validate()
+	return l
+}
+
+// configFile says which file is to be read; its key is the name, "" for none.
+func configFile(env environment, flag string) origin {
+	if flag != "" {
+		return origin{"--config", flag}
+	}
+	if name, _ := env.lookup(envConfig); name != "" {
+		return origin{envConfig, name}
+	}
+	return origin{}
+}
+
+func (l *loading) field(key string) *field {
+	for i := range l.fields {
+		if l.fields[i].key == key {
+			return &l.fields[i]
+		}
+	}
+	return nil
+}
+
+func (l *loading) set(f *field, text string, from origin) {
+	if err := f.value.set(text); err != nil {
+		l.report(from, err.Error())
+		return
+	}
+	l.from[f.key] = from
+	for _, p := range l.settings.upstreams.list {
+		if p.from == (origin{}) { // it came with this text
+			p.from = from
+		}
+	}
+}
+
+func (l *loading) report(at origin, what string) {
+	l.problems = append(l.problems, problem{at, what})
+}
+
+// environ applies the environment. A variable that nearly has one of our names
+// is a slip; others with our prefix belong to somebody else, such as those that
+// Kubernetes makes for a service called unbroken.
+func (l *loading) environ() {
+	names := []string{envConfig}
+	known := map[string]bool{envConfig: true}
+	for i := range l.fields {
+		f := &l.fields[i]
+		names, known[f.env()] = append(names, f.env()), true
+		if text, ok := l.env.lookup(f.env()); ok && text != "" {
+			l.set(f, text, origin{place: f.env()})
+		}
+	}
+	for _, v := range l.env.vars {
+		name, _, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, envPrefix) || known[name] {
+			continue
+		}
+		if c := nearest(strings.TrimPrefix(name, envPrefix), trimmed(names)); c != "" {
+			l.report(origin{place: name}, "unknown variable; did you mean "+envPrefix+c+"?")
+		}
+	}
+}
+
+func trimmed(names []string) []string {
+	short := make([]string, len(names))
+	for i, n := range names {
+		short[i] = strings.TrimPrefix(n, envPrefix)
+	}
+	return short
+}
+
+// file applies a file.
+func (l *loading) file(from origin) {
+	name := from.key
+	entries, err := readFile(name)
+	if ps, ok := err.(problems); ok {
+		l.problems = append(l.problems, ps...)
+		return
+	}
+	keys := make([]string, len(l.fields))
+	for i := range l.fields {
+		keys[i] = l.fields[i].key
+	}
+	for _, e := range entries {
+		at := origin{fmt.Sprintf("%s:%d", name, e.line), e.key}
+		f := l.field(e.key)
+		switch {
+		case f == nil:
+			l.report(at, "unknown key"+didYouMean(e.key, keys))
+		case e.key == keyUpstreams:
+			l.providers(name, e)
+		case e.kind != "scalar":
+			l.report(at, "must be one value, not a "+e.kind)
+		case e.text == "" && f.def != "":
+			l.report(at, "has no value: remove the key to get the default, "+f.def)
+		default:
+			l.set(f, e.text, at)
+		}
+	}
+}
+
+// providers applies the upstreams of a file.
+func (l *loading) providers(name string, all entry) {
+	if all.kind != "mapping" && all.text != "" || all.kind == "list" {
+		l.report(origin{fmt.Sprintf("%s:%d", name, all.line), all.key}, "must be a mapping of names to URLs, for instance openai: https://api.openai.com")
+		return
+	}
+	for _, e := range all.kids {
+		at := origin{fmt.Sprintf("%s:%d", name, e.line), keyUpstreams + "." + e.key}
+		p := l.settings.upstreams.replace(e.key)
+		p.from, l.from[keyUpstreams] = at, at
+		switch {
+		case e.kind == "scalar":
+			p.URL = e.text
+		case e.kind == "mapping":
+			l.provider(name, p, e)
+		default:
+			l.report(at, "must be a URL or a mapping, not a "+e.kind)
+		}
+	}
+}
+
+// provider applies one upstream of a file.
+func (l *loading) provider(name string, p *provider, e entry) {
+	table := p.fields(l.env.lookup)
+	keys := []string{"headers"}
+	for i := range table {
+		keys = append(keys, table[i].key)
+	}
+next:
+	for _, k := range e.kids {
+		at := origin{fmt.Sprintf("%s:%d", name, k.line), keyUpstreams + "." + e.key + "." + k.key}
+		if k.key == "headers" {
+			l.headers(at, p, k)
+			continue
+		}
+		for i := range table {
+			if table[i].key != k.key {
+				continue
+			}
+			if k.kind != "scalar" {
+				l.report(at, "must be one value, not a "+k.kind)
+			} else if err := table[i].value.set(k.text); err != nil {
+				l.report(at, err.Error())
+			}
+			continue next
+		}
+		l.report(at, "unknown key"+didYouMean(k.key, keys))
+	}
+}
+
+func (l *loading) headers(at origin, p *provider, all entry) {
+	if all.kind != "mapping" {
+		l.report(at, "must be a mapping of header names to values")
+		return
+	}
+	for _, h := range all.kids {
+		if err := p.addHeader(h.key, h.text); err != nil {
+			l.report(at, err.Error())
+		}
+	}
+}

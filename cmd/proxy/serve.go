@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unbroken-llm/unbroken/proxy"
+)
+
+func newServe(env environment) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve (the default without a command)",
+		Long: "Serve until SIGTERM or SIGINT. The first one drains: streams in flight, and those\n" +
+			"that still come, may go on for --drain. The second one ends everything at once.",
+		Example: "  unbroken serve\n" +
+			"  unbroken serve --listen localhost:9000 --admin off\n" +
+			"  unbroken serve --config /etc/unbroken.yaml --idle 30s",
+		Args: noArgs,
+	}
+	conf := addConfigFlags(c)
+	c.RunE = func(c *cobra.Command, _ []string) error { return serve(c.Context(), env, conf.load(env)) }
+	return c
+}
+
+// serve runs the proxy until ctx ends and the drain is over.
+func serve(ctx context.Context, env environment, l *loading) (err error) {
+	w := l.wire(env.err)
+	defer w.proxy.Client.Close()
+	if len(l.problems) > 0 {
+		return l.problems
+	}
+	s := l.settings
+	srv, err := proxy.New(w.proxy)
+	if err != nil {
+		return err
+	}
+	h := &house{srv: srv, drain: s.drain, failed: make(chan error, 8)}
+	defer func() { err = errors.Join(err, h.close()) }()
+	if err := h.open(s, w.tls); err != nil {
+		return err
+	}
+	fmt.Fprintln(env.out, h.welcome(s, w.tls != nil))
+	w.log.Info("serving", "listen", h.front[0].Addr().String(), "admin", h.adminAddr(), "store", s.store, "version", shortVersion())
+	if !loopback(s.listen) && l.ownCredential() {
+		w.log.Warn("whoever can reach the listener can use the credentials of the upstreams that have their own", "listen", s.listen)
+	}
+	select {
+	case <-ctx.Done():
+		w.log.Info("draining", "why", context.Cause(ctx).Error(), "in_flight", srv.Stats().Live, "at_most", s.drain.String())
+	case err = <-h.failed:
+		return err
+	}
+	if h.shutdown() != nil {
+		w.log.Warn("the drain is over and streams were cut; they ended with an error", "after", s.drain.String())
+		return nil
+	}
+	w.log.Info("drained")
+	return nil
+}
+
+// house is what serves: the proxy on its listeners, the admin server on its own.
+type house struct {
+	srv    *proxy.Server
+	front  []net.Listener
+	admin  *adminServer
+	drain  time.Duration
+	failed chan error
+	over   bool
+}
+
+// open listens everywhere before anything is served, so that a port that is
+// taken is told before anybody is let in.
+func (h *house) open(s *settings, over *tls.Config) (err error) {
+	if h.front, err = proxy.Listen(s.listen); err != nil {
+		return err
+	}
+	if s.admin != off {
+		if h.admin, err = listenAdmin(s.admin, s.adminToken, h.srv); err != nil {
+			for _, l := range h.front {
+				_ = l.Close()
+			}
+			return err
+		}
+		go func() { h.fail("admin", h.admin.serve()) }()
+	}
+	for _, l := range h.front {
+		if over != nil {
+			l = tls.NewListener(l, over)
+		}
+		go func() { h.fail("serve", h.srv.Serve(l)) }()
+	}
+	return nil
+}
+
+func (h *house) fail(what string, err error) {
+	if err != nil {
+		h.failed <- fmt.Errorf("%s: %w", what, err)
+	}
+}
+
+// shutdown drains; an error means that streams had to be cut.
+func (h *house) shutdown() error {
+	h.over = true
+	ctx, cancel := context.WithTimeout(context.Background(), h.drain)
+	defer cancel()
+	return h.srv.Shutdown(ctx)
+}
+
+// close ends what is left, without a drain unless there was one.
+func (h *house) close() error {
+	if !h.over {
+		h.drain = 0
+		_ = h.shutdown()
+	}
+	if h.admin != nil {
+		return h.admin.close()
+	}
+	return nil
+}
+
+func (h *house) adminAddr() string {
+	if h.admin == nil {
+		return off
+	}
+	return h.admin.l.Addr().String()
+}
+
+// welcome is the line that tells a person what to do next.
+func (h *house) welcome(s *settings, secure bool) string {
+	base := "http://"
+	if secure {
+		base = "https://"
+	}
+	base += reachable(s.listen, h.front[0].Addr())
+	line := fmt.Sprintf("unbroken is ready: export OPENAI_BASE_URL=%s/v1 ANTHROPIC_BASE_URL=%s", base, base)
+	if h.admin != nil {
+		line += "  # status: http://" + reachable(s.admin, h.admin.l.Addr()) + "/status.json"
+	}
+	return line
+}
+
+// reachable is how a client on this machine spells a listener's address.
+func reachable(configured string, actual net.Addr) string {
+	host, _, _ := net.SplitHostPort(configured)
+	_, port, _ := net.SplitHostPort(actual.String())
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// ownCredential reports whether an upstream has a credential of its own.
+func (l *loading) ownCredential() bool {
+	for _, p := range l.settings.upstreams.list {
+		if p.Credential.Name != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// provider is one upstream as it is configured.
+type provider struct {
+	proxy.Upstream
+	engine           string
+	credential       string
+	credentialHeader string
+	caFile           string
+	cert, key        string
+	from             origin // of its first line
+}
+
+// upstreams is a value: NAME=URL, several of them separated by commas or spaces.
+type upstreams struct{ list []*provider }
+
+// set replaces the upstreams it names as a whole: a URL from one place never
+// gets the credential of another.
+func (u *upstreams) set(text string) error {
+	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		name, url, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || url == "" {
+			return fmt.Errorf("%q is no upstream: write NAME=URL, for instance local=http://127.0.0.1:8000/v1", pair)
+		}
+		u.replace(name).URL = url
+	}
+	return nil
+}
+
+func (u *upstreams) String() string {
+	var b strings.Builder
+	for i, p := range u.list {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(p.Name + "=" + p.URL)
+	}
+	return b.String()
+}
+
+func (u *upstreams) has(name string) bool {
+	return slices.ContainsFunc(u.list, func(p *provider) bool { return p.Name == name })
+}
+
+// replace returns a new provider in the place of the one of that name.
+func (u *upstreams) replace(name string) *provider {
+	p := &provider{Upstream: proxy.Upstream{Name: name}}
+	for i := range u.list {
+		if u.list[i].Name == name {
+			u.list[i] = p
+			return p
+		}
+	}
+	u.list = append(u.list, p)
+	return p
+}
+
+// fields is the table of an upstream's keys in the file, but for headers.
+func (p *provider) fields(lookup func(string) (string, bool)) []field {
+	return []field{
+		{"url", "", "Base URL: https://, http:// or h2c://.", path{&p.URL}, ""},
+		{"dialect", "", "Protect only requests of this dialect; by default it follows the path.", choice{&p.Dialect, []string{"chat", "messages"}}, ""},
+		{"engine", "", "What serves the model, where the host does not tell.", choice{&p.engine, engines}, ""},
+		{"credential", "", "Sent in place of the caller's: env:NAME, file:PATH or the secret itself.", secret{&p.credential, lookup}, ""},
+		{"credential_header", "", "Its header; by default x-api-key for Anthropic, else Authorization, which gets \"Bearer \" in front.", path{&p.credentialHeader}, ""},
+		{"host", "", "Host header, if it is not the URL's.", path{&p.Host}, ""},
+		{"sni", "", "TLS server name, if it is not the URL's host.", path{&p.SNI}, ""},
+		{"http1", "", "true: never HTTP/2.", boolean{&p.HTTP1}, ""},
+		{"ca_file", "", "Certificates (PEM file) to trust for this upstream, besides the system's.", path{&p.caFile}, ""},
+		{"client_cert", "", "Client certificate (PEM file); needs client_key.", path{&p.cert}, ""},
+		{"client_key", "", "Its private key (PEM file).", path{&p.key}, ""},
+	}
+}
+
+var engines = []string{"vllm", "sglang", "llama.cpp", "ollama", "chat"}
+
+// boolean is true or false.
+type boolean struct{ p *bool }
+
+func (v boolean) set(text string) error {
+	if text != "true" && text != "false" {
+		return fmt.Errorf("%q is neither true nor false", text)
+	}
+	*v.p = text == "true"
+	return nil
+}
+
+func (v boolean) String() string { return fmt.Sprint(*v.p) }
+
+// addHeader adds a header for every request to the upstream.
+func (p *provider) addHeader(name, text string) error {
+	if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text) {
+		return fmt.Errorf("%q is no valid header", name)
+	}
+	p.Header = append(p.Header, upstream.Field{Name: name, Value: text})
+	return nil
+}
+
+// complete derives what follows from the plain settings of p.
+func (p *provider) complete() error {
+	if p.engine != "" {
+		ability, ok := dialect.EngineAbility(p.engine)
+		if !ok {
+			return fmt.Errorf("engine %q is not known", p.engine)
+		}
+		p.Abilities = []dialect.AbilityRule{{Ability: ability}}
+	}
+	if p.credential == "" {
+		if p.credentialHeader != "" {
+			return fmt.Errorf("credential_header without a credential: set both or none")
+		}
+		return nil
+	}
+	name, text := p.credentialHeader, p.credential
+	if name == "" {
+		name = "Authorization"
+		if p.Name == "anthropic" || strings.Contains(p.URL, "anthropic") {
+			name = "x-api-key"
+		}
+	}
+	if strings.EqualFold(name, "Authorization") && !strings.Contains(text, " ") {
+		text = "Bearer " + text
+	}
+	if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text) {
+		return fmt.Errorf("its credential cannot be put into a header named %q", name)
+	}
+	p.Credential = upstream.Field{Name: name, Value: text}
+	return nil
+}
