@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime/debug"
 	"time"
 
@@ -81,10 +83,23 @@ func (t *tale) panicked(l *slog.Logger, r *request, what any) {
 // clip bounds what a client controls before it gets into a log.
 func clip(s string) string { return s[:min(len(s), 128)] }
 
-// bridge gives fasthttp's complaints about connections to the log, at a level
-// for those who look for them: they are the clients' doing.
+// bridge gives fasthttp's complaints about connections to the log, at a level for
+// those who look for them: they are the clients' doing. An error of its parser
+// quotes what it could not parse, credentials included, so of those only the
+// type is told.
 type bridge struct{ l *slog.Logger }
 
-func (b bridge) Printf(format string, args ...any) {
-	b.l.Debug("connection", "what", fmt.Sprintf(format, args...))
+func (b bridge) Printf(_ string, args ...any) {
+	for _, a := range args {
+		err, ok := a.(error)
+		if !ok {
+			continue
+		}
+		var ne net.Error
+		if errors.As(err, &ne) || errors.Is(err, errAborted) {
+			b.l.Debug("connection ended", "error", err.Error())
+		} else {
+			b.l.Debug("connection ended", "error_type", fmt.Sprintf("%T", err))
+		}
+	}
 }

@@ -34,7 +34,8 @@ type provider struct {
 type asked struct {
 	n    int // from 0
 	head string
-	req  *http.Request
+	path string        // path and query, byte for byte
+	req  *http.Request // with a target that net/http can read
 	body []byte
 	c    net.Conn
 	br   *bufio.Reader
@@ -96,19 +97,22 @@ func (p *provider) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(head)))
+		method, rest, _ := strings.Cut(head, " ")
+		path, rest, _ := strings.Cut(rest, " ")
+		sane := method + " / " + rest
+		req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(sane)))
 		if err != nil {
 			p.t.Errorf("provider got a bad request: %v\n%s", err, head)
 			return
 		}
-		a := &asked{head: head, req: req, c: c, br: br, t: p.t, left: make(chan struct{})}
+		a := &asked{head: head, path: path, req: req, c: c, br: br, t: p.t, left: make(chan struct{})}
 		p.mu.Lock()
 		a.n = len(p.seen)
 		p.seen = append(p.seen, a)
 		p.mu.Unlock()
 		script := p.scripts[min(a.n, len(p.scripts)-1)]
 		if req.Header.Get("X-Test-Unread") == "" {
-			whole, err := http.ReadRequest(bufio.NewReader(io.MultiReader(strings.NewReader(head), br)))
+			whole, err := http.ReadRequest(bufio.NewReader(io.MultiReader(strings.NewReader(sane), br)))
 			if err == nil {
 				a.body, err = io.ReadAll(whole.Body)
 			}

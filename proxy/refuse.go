@@ -1,9 +1,6 @@
 package proxy
 
 import (
-	"net/http"
-	"time"
-
 	"github.com/valyala/fasthttp"
 
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -21,7 +18,6 @@ func refuse(ctx *fasthttp.RequestCtx, family dialect.Dialect, status int, kind, 
 	ctx.Response.Header.DisableNormalizing()
 	ctx.Response.Header.SetNoDefaultContentType(true)
 	ctx.SetStatusCode(status)
-	ctx.Response.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	ctx.SetContentType("application/json")
 	ctx.SetBody(body)
 }

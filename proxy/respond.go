@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"time"
 
@@ -73,9 +72,6 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 		default:
 			h.Add(f.Name, f.Value)
 		}
-	}
-	if up == nil {
-		h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	}
 	if head.ContentType != "" {
 		h.SetContentType(head.ContentType)

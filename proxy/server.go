@@ -100,7 +100,6 @@ func New(c Config) (*Server, error) {
 	s.http = &fasthttp.Server{
 		Handler:                       s.handle,
 		ErrorHandler:                  s.unreadable,
-		HeaderReceived:                nil,
 		ReadBufferSize:                c.MaxHeader,
 		WriteBufferSize:               writeBuffer,
 		ReadTimeout:                   c.HeaderTimeout,
@@ -109,8 +108,7 @@ func New(c Config) (*Server, error) {
 		MaxRequestBodySize:            1, // a body is streamed to us, whatever its size; readBody has the limit
 		DisablePreParseMultipartForm:  true,
 		DisableHeaderNamesNormalizing: true,
-		NoDefaultServerHeader:         true,
-		NoDefaultDate:                 true,
+		NoDefaultServerHeader:         true, // the provider's is relayed; its Date is not, fasthttp writes its own
 		NoDefaultContentType:          true,
 		SecureErrorLogMessage:         true,
 		Logger:                        bridge{c.Log},
