@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -21,17 +22,30 @@ var (
 	ErrCall       = errors.New("messages continuation: a complete tool call must be answered first")
 	ErrHostedTool = errors.New("messages continuation: hosted tool without a result")
 	ErrUnknown    = errors.New("messages continuation: block of unknown type")
+	ErrBudget     = errors.New("messages continuation: what is left of max_tokens holds no thinking")
 	ErrBody       = errors.New("messages continuation: not valid json")
 )
 
 // minBudget is the least thinking.budget_tokens the API accepts (docs.anthropic.com, extended thinking).
 const minBudget = 1024
 
-// PrefillCostsThinking reports whether a true prefill of this request would have to switch extended thinking off for the
-// hop: the API refuses a trailing assistant turn while thinking is on, and, with thinking off, refuses thinking blocks
-// in it (FIELD-REPORTS D5; the 400 "When thinking is disabled, an assistant message in the final position cannot contain
+// PrefillCostsThinking reports whether a true prefill of this request has to switch extended thinking off for the hop:
+// the API refuses a trailing assistant turn while thinking is on, and, with thinking off, refuses thinking blocks in it
+// (FIELD-REPORTS D5; the 400 "When thinking is disabled, an assistant message in the final position cannot contain
 // thinking"). Continue does so; where the quality of the rest matters more than an exact seam, prefer [turn.Asked].
-func PrefillCostsThinking(r *dialect.Request) bool { return r.Thinking }
+//
+// A request that ends in the caller's own assistant turn with thinking in it, as the resumption of a pause_turn does, is
+// taken with thinking on (corpus pause-turn-web-search.1), and would be refused with it off.
+func PrefillCostsThinking(r *dialect.Request) bool { return r.Thinking && !resumes(r.Body) }
+
+// resumes reports whether the last message is an assistant turn with thinking in it.
+func resumes(body []byte) bool {
+	last := lastElement(jsonwalk.Get(body, "messages"))
+	return text(jsonwalk.Get(last, "role")) == "assistant" &&
+		slices.ContainsFunc(elements(jsonwalk.Get(last, "content")), func(b []byte) bool {
+			return strings.HasSuffix(text(jsonwalk.Get(b, "type")), "thinking")
+		})
+}
 
 // Continue builds the request for the rest of the turn. All bytes of the caller's messages and system prompt stay as
 // they are, so that prompt caches hit; a trailing assistant message of the caller's own is extended, any other history
@@ -40,13 +54,14 @@ func PrefillCostsThinking(r *dialect.Request) bool { return r.Thinking }
 //	kept       text with words in it; the last one without trailing white space (D6)
 //	           signed thinking and redacted blocks, byte for byte (D8), if the hop can take them
 //	           hosted tool calls with their results
-//	left out   unfinished thinking, marked thinking, blank text, unfinished calls, half of a surrogate pair (C6)
+//	left out   unfinished thinking, marked thinking, blank text, unfinished calls, withdrawn blocks, half of a surrogate
+//	           pair (C6)
 //	refused    complete calls, hosted tools without a result, blocks of unknown type
 func (Dialect) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Continuation) ([]byte, error) {
 	if c.Manner != turn.Prefill && c.Manner != turn.Asked {
 		return nil, fmt.Errorf("%w: %v", ErrManner, c.Manner)
 	}
-	thinking := c.Manner == turn.Asked && (c.Model == "" || c.Model == r.Model)
+	thinking := (c.Manner == turn.Asked || resumes(r.Body)) && (c.Model == "" || c.Model == r.Model)
 	partial, err := collect(said, thinking)
 	if err != nil {
 		return nil, err
@@ -55,7 +70,9 @@ func (Dialect) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Conti
 	if e.read(); e.messages == nil {
 		return nil, ErrBody
 	}
-	e.limits()
+	if err := e.limits(); err != nil {
+		return nil, err
+	}
 	e.choice(said)
 	if c.Model != "" && e.model != nil {
 		e.replace(e.model, quote([]byte(c.Model)))
@@ -89,31 +106,33 @@ func collect(said *turn.Snapshot, thinking bool) ([]piece, error) {
 	for n := range said.Blocks {
 		b := &said.Blocks[n]
 		p := piece{}
-		switch b.Kind {
-		case turn.Prose:
+		switch kind := b.Kind; {
+		case !b.Live():
+			continue
+		case kind == turn.Prose:
 			p.text = evenSurrogates(b.Text)
 			if !hasWords(p.text) {
 				continue
 			}
-		case turn.Reasoning:
+		case kind == turn.Reasoning:
 			if !thinking || !b.Closed || len(b.Signature) == 0 || marked(b.Signature) {
 				continue
 			}
 			p.raw = thinkingBlock(b)
-		case turn.Redacted:
+		case kind == turn.Redacted:
 			if !thinking || !b.Closed {
 				continue
 			}
 			p.raw = b.Raw
-		case turn.Hosted:
+		case kind == turn.Hosted:
 			raw, ok := hostedCall(said, n)
 			if !ok {
 				return nil, fmt.Errorf("%w: %s", ErrHostedTool, b.Name)
 			}
 			p.raw = raw
-		case turn.HostedResult:
+		case kind == turn.HostedResult:
 			p.raw = b.Raw
-		case turn.Call, turn.CustomCall:
+		case b.IsCall():
 			if b.Complete() {
 				return nil, fmt.Errorf("%w: %s", ErrCall, b.Name)
 			}
@@ -237,7 +256,7 @@ func (e *edit) insert(at int, with []byte) {
 
 // limits sets what is left of max_tokens and keeps thinking.budget_tokens below it: lowered to leave at least as much
 // for the answer, or, where the minimum does not fit, switched off.
-func (e *edit) limits() {
+func (e *edit) limits() error {
 	limit := e.req.MaxTokens
 	if e.c.MaxTokens > 0 {
 		limit = e.c.MaxTokens
@@ -248,23 +267,26 @@ func (e *edit) limits() {
 		}
 	}
 	if !e.req.Thinking {
-		return
+		return nil
 	}
-	if e.c.Manner == turn.Prefill {
+	if e.c.Manner == turn.Prefill && PrefillCostsThinking(e.req) {
 		e.thinkingOff()
-		return
+		return nil
 	}
 	raw := jsonwalk.Get(e.thinking, "budget_tokens")
 	budget, ok := jsonwalk.Int(raw)
-	if !ok || limit == 0 || budget < limit {
-		return
-	}
-	if limit <= minBudget {
+	switch {
+	case !ok || limit == 0 || budget < limit:
+		return nil
+	case limit <= minBudget && e.c.Manner == turn.Prefill:
+		return ErrBudget // off is refused as well, see PrefillCostsThinking
+	case limit <= minBudget:
 		e.thinkingOff()
-		return
+		return nil
 	}
 	at := jsonwalk.Offset(e.thinking, raw)
 	e.replace(e.thinking[at:at+len(raw)], strconv.AppendInt(nil, max(minBudget, limit/2), 10))
+	return nil
 }
 
 // thinkingOff also takes out the context edits that are refused without thinking.
@@ -272,7 +294,7 @@ func (e *edit) thinkingOff() {
 	e.replace(e.thinking, []byte(`{"type":"disabled"}`))
 	edits := elements(jsonwalk.Get(e.management, "edits"))
 	e.patches = cut(e.patches, e.req.Body, edits, func(n int) bool {
-		return bytes.HasPrefix([]byte(text(jsonwalk.Get(edits[n], "type"))), []byte("clear_thinking"))
+		return strings.HasPrefix(text(jsonwalk.Get(edits[n], "type")), "clear_thinking")
 	})
 }
 
@@ -284,7 +306,7 @@ func (e *edit) choice(said *turn.Snapshot) {
 	}
 	want := text(jsonwalk.Get(e.toolChoice, "name"))
 	satisfied := slices.ContainsFunc(said.Blocks, func(b turn.Block) bool {
-		return b.Kind == turn.Hosted && (want == "" || want == b.Name)
+		return b.Kind == turn.Hosted && b.Live() && (want == "" || want == b.Name)
 	})
 	if !satisfied {
 		return

@@ -19,6 +19,7 @@ var (
 
 const (
 	plainRequest = `{"model":"m", "max_tokens":100 ,"system":[{"type":"text","text":"Be brief","cache_control":{"type":"ephemeral"}}],"messages":[ {"role":"user","content":[{"type":"text","text":"H\u00e9llo","cache_control":{"type":"ephemeral"}}]} ],"stop_sequences":["END"],"stream":true}`
+	pauseRequest = `{"model":"m","max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":2048},"messages":[{"role":"user","content":"Q"},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"cw=="},{"type":"server_tool_use","id":"srv_0","name":"web_search","input":{}}]}]}`
 	thinkRequest = `{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":"Q"}],"stream":true,"thinking":{"type":"enabled","budget_tokens":2048}}`
 )
 
@@ -83,6 +84,9 @@ func TestContinuationBodies(t *testing.T) {
 		{name: "thinking is off, and out of the last message, for a prefill", request: thinkRequest,
 			said: append(signed, redacted, stop(1), beginText(2), says(2, "So")), c: prefill,
 			want: []string{`"thinking":{"type":"disabled"}`, `"content":[{"type":"text","text":"So"}]`}, not: []string{"c2ln", "b3BhcXVl"}},
+		{name: "the resumption of a pause keeps its thinking, as recorded", request: pauseRequest,
+			said: []string{begin(0, `{"type":"web_search_tool_result","tool_use_id":"srv_0","content":[]}`), stop(0), beginText(1), says(1, "So ")}, c: prefill,
+			want: []string{`"budget_tokens":2048`, `"name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"srv_0","content":[]},{"type":"text","text":"So"}]}]`}},
 		{name: "context edits that need thinking go with it", request: `{"model":"m","max_tokens":4096,"messages":[{"role":"user","content":"Q"}],"thinking":{"type":"adaptive"},"context_management":{"edits":[{"type":"clear_thinking_20251015"},{"type":"clear_tool_uses_20250919"}]}}`,
 			said: []string{beginText(0), says(0, "So")}, c: prefill, want: []string{`{"edits":[{"type":"clear_tool_uses_20250919"}]}`}},
 		{name: "thinking of another model is left out", request: thinkRequest, said: append(signed, beginText(1), says(1, "So")),
@@ -170,6 +174,10 @@ func TestContinuationRefusals(t *testing.T) {
 			}
 		})
 	}
+	short := with(prefill, func(c *dialect.Continuation) { c.MaxTokens = 1000 })
+	if _, err := d.Continue(parse(t, pauseRequest), said(t, beginText(0), says(0, "x")), short); !errors.Is(err, anthropic.ErrBudget) {
+		t.Errorf("no room for thinking that must stay: %v", err)
+	}
 	if _, err := d.Continue(parse(t, `{"model":"m","messages":[]}`), said(t, beginText(0), says(0, "x")), prefill); !errors.Is(err, anthropic.ErrBody) {
 		t.Errorf("no messages: %v", err)
 	}
@@ -253,7 +261,9 @@ func TestAnchorIsTheTail(t *testing.T) {
 }
 
 func TestPrefillCostsThinking(t *testing.T) {
-	if anthropic.PrefillCostsThinking(parse(t, plainRequest)) || !anthropic.PrefillCostsThinking(parse(t, thinkRequest)) {
-		t.Error("only a request with thinking loses it")
+	for request, want := range map[string]bool{plainRequest: false, thinkRequest: true, pauseRequest: false} {
+		if got := anthropic.PrefillCostsThinking(parse(t, request)); got != want {
+			t.Errorf("%v: %s", got, request)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 func (Dialect) Fail(dst []byte, said *turn.Snapshot, f dialect.Failure) []byte {
 	if said != nil {
 		for n := range said.Blocks {
-			if b := &said.Blocks[n]; !b.Closed && !b.IsCall() && whole(b) {
+			if b := &said.Blocks[n]; !b.Closed && b.Live() && !b.IsCall() && whole(b) {
 				dst = blockStop(dst, b.Index)
 			}
 		}

@@ -140,7 +140,7 @@ func (s *strictness) roles(ms []message, c dialect.Continuation, thinking bool) 
 	if want := map[turn.Manner]string{turn.Prefill: "assistant", turn.Asked: "user"}[c.Manner]; last != want {
 		s.fault("the last message is of %s, want %s", last, want)
 	}
-	if last == "assistant" && thinking {
+	if last == "assistant" && thinking && !strings.HasSuffix(ms[len(ms)-1].blocks()[0].Type, "thinking") {
 		s.fault("prefill is not compatible with thinking")
 	}
 }

@@ -32,11 +32,15 @@ func (Dialect) Emit(dst []byte, _ *dialect.Request, said *turn.Snapshot, n int) 
 	return blockStop(dst, b.Index)
 }
 
-// CloseBlock renders the stop of block n. A block that would be made runnable or signed by it stays open.
-func (Dialect) CloseBlock(dst []byte, said *turn.Snapshot, n int) []byte {
+// CloseBlock renders the stop of block n. An unfinished call stays open, since the stop would make it runnable; thinking
+// that the provider did not close gets the mark, since the stop would pass for a signature's.
+func (d Dialect) CloseBlock(dst []byte, said *turn.Snapshot, n int) []byte {
 	b := &said.Blocks[n]
-	if b.IsCall() && !b.Complete() || b.Kind == turn.Reasoning && (!b.Closed || len(b.Signature) == 0) {
+	switch {
+	case b.IsCall() && !b.Complete():
 		return dst
+	case b.Kind == turn.Reasoning && !b.Closed:
+		return d.DropReasoning(dst, said, n)
 	}
 	return blockStop(dst, b.Index)
 }
@@ -51,7 +55,7 @@ func (d Dialect) Finish(dst []byte, _ *dialect.Request, said *turn.Snapshot, e d
 	if !e.FinishSent {
 		for n := range said.Blocks {
 			switch b := &said.Blocks[n]; {
-			case b.Closed:
+			case b.Closed || !b.Live():
 			case b.Kind == turn.Reasoning:
 				dst = d.DropReasoning(dst, said, n)
 			case whole(b):

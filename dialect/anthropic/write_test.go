@@ -62,6 +62,24 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// TestWithdrawnBlocksStayBehind: in mode "events" a retracted block is still on the client's wire. It is neither closed
+// by an ending nor sent back to the provider.
+func TestWithdrawnBlocksStayBehind(t *testing.T) {
+	s := said(t, beginTool(0, "i", "n"), args(0, `{"a":1}`), beginText(1), says(1, "old"), beginText(2), says(2, "new"))
+	s.Blocks[0].Withdrawn, s.Blocks[1].Withdrawn = true, true
+	usage := turn.Usage{Known: true, Input: 10, Output: 1}
+	if got, want := string(d.Finish(nil, nil, s, dialect.Ending{Why: turn.Stopped, Usage: usage})), string(stream(stop(2), finish("end_turn", 1), end)); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if got := string(d.Fail(nil, s, dialect.Failure{})); !strings.HasPrefix(got, string(stream(stop(2)))+"event: error\n") {
+		t.Errorf("got:\n%s", got)
+	}
+	body, err := d.Continue(parse(t, plainRequest), s, prefill)
+	if err != nil || !strings.Contains(string(body), `"content":[{"type":"text","text":"new"}]`) {
+		t.Errorf("%v: %s", err, body)
+	}
+}
+
 func TestEmit(t *testing.T) {
 	turns := []string{
 		beginThinking(0), thinks(0, "hm"), signs(0, "c2ln"), stop(0),
@@ -94,7 +112,7 @@ func TestEmit(t *testing.T) {
 
 func TestCloseBlock(t *testing.T) {
 	s := said(t, beginText(0), says(0, "A"), beginTool(1, "i", "n"), args(1, `{"a":`), beginThinking(2), thinks(2, "hm"), beginTool(3, "j", "n"), args(3, `{"a":1}`))
-	for n, want := range []string{string(stream(stop(0))), "", "", string(stream(stop(3)))} {
+	for n, want := range []string{string(stream(stop(0))), "", string(stream(signs(2, turn.DropMark), stop(2))), string(stream(stop(3)))} {
 		if got := string(d.CloseBlock(nil, s, n)); got != want {
 			t.Errorf("block %d: got %q want %q", n, got, want)
 		}
