@@ -210,7 +210,7 @@ func (d *drive) read() relay.Input {
 }
 
 // soonest bounds how often a deadline alone can wake a driver.
-const soonest = 2 * time.Millisecond
+const soonest = 10 * time.Millisecond
 
 // wait waits for a response head, or for the end of a back-off.
 func (d *drive) wait() relay.Input {

@@ -37,7 +37,7 @@ type journal struct {
 	busy   bool          // a writer goroutine runs
 	behind []byte        // not yet written
 	at     int64         // its offset
-	acked  chan struct{} // closed when nothing is behind; nil while nobody waits
+	acked  chan struct{} // closed when the writer has done what it can; nil while nobody waits
 	state  checkpoint.State
 	after  func(context.Context) // to be done when nothing is behind
 }
@@ -142,10 +142,7 @@ func (j *journal) write() {
 		if len(j.behind) == 0 || j.lost {
 			after := j.after
 			j.after, j.behind, j.busy = nil, nil, after != nil
-			if j.acked != nil {
-				close(j.acked)
-				j.acked = nil
-			}
+			j.answer()
 			lost := j.lost
 			j.mu.Unlock()
 			if after == nil {
@@ -165,12 +162,28 @@ func (j *journal) write() {
 		err := j.store.Append(ctx, j.fence, at, p)
 		cancel()
 		j.mu.Lock()
+		if errors.Is(err, checkpoint.ErrUnavailable) && j.after == nil {
+			// The store may be back for the next flush; to append again what
+			// did arrive does no harm.
+			j.behind, j.at, j.busy = append(p, j.behind...), at, false
+			j.answer()
+			j.mu.Unlock()
+			return
+		}
 		j.judge(err)
 		fenced := j.fenced
 		j.mu.Unlock()
 		if fenced {
 			j.life.stop(reasonFenced)
 		}
+	}
+}
+
+// answer tells a waiting driver that it need not wait any longer. mu is held.
+func (j *journal) answer() {
+	if j.acked != nil {
+		close(j.acked)
+		j.acked = nil
 	}
 }
 
@@ -191,9 +204,14 @@ func (j *journal) await() {
 	defer t.Stop()
 	select {
 	case <-acked:
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if len(j.behind) == 0 && !j.lost {
+			return
+		}
 	case <-t.C:
-		j.srv.counts.unacked.Add(1)
 	}
+	j.srv.counts.unacked.Add(1)
 }
 
 // close settles the record by how the stream ended: a turn whose client has its
