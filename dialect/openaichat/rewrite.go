@@ -57,6 +57,10 @@ func (w *rewriter) speaks() bool {
 			if w.r.IncludeUsage {
 				return true
 			}
+		case turn.Pulse:
+			if !w.said.Finished() { // a null finish behind the finish would unsay it
+				return true
+			}
 		case turn.Open:
 			if k := w.ds[i].Of; k == turn.Call || k == turn.CustomCall || k == turn.Unknown {
 				return true

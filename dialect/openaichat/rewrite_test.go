@@ -148,6 +148,31 @@ func TestRewriteOneEvent(t *testing.T) {
 	}
 }
 
+// OpenRouter repeats its finish in a chunk of its own. With its reason taken out,
+// the repetition would reset accumulators that take the last reason they see.
+func TestRewriteOfARepeatedFinishIsNothing(t *testing.T) {
+	r := request(t)
+	said := spoken("a")
+	if err := said.Fold(turn.Delta{Kind: turn.Finish, Why: turn.Stopped, Text: []byte("stop")}); err != nil {
+		t.Fatal(err)
+	}
+	event := later + `{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"stop"}]`
+	dec := primed(t, event+"}")
+	for tail, want := range map[string]string{
+		"}": "",
+		`,"usage":{"prompt_tokens":1,"completion_tokens":2}}`: first + `],"usage":{"prompt_tokens":1,"completion_tokens":2}}` + "\n\n",
+	} {
+		e := sse.Event{Data: []byte(event + tail)}
+		ds, err := dec.Decode(nil, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(Dialect{}.Rewrite(nil, r, e, ds, said)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // The first attempt gave no head: the later one is the message's first.
 func TestRewriteBeforeAnyHead(t *testing.T) {
 	r := request(t)
