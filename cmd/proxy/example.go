@@ -18,7 +18,8 @@ const exampleHead = `# Every setting of unbroken, with its default.
 const exampleUpstreams = `#upstreams:
 #  openai: https://api.openai.com
 #  anthropic: https://api.anthropic.com
-#  local:                                # http://127.0.0.1:8790/u/local/v1
+#  # Reachable as http://127.0.0.1:8790/u/local/v1; a mapping, where a URL is not enough.
+#  local:
 `
 
 // exampleProvider shows each key of an upstream once.
@@ -46,9 +47,9 @@ func writeExample(to io.Writer) {
 			io.WriteString(to, exampleUpstreams)
 			var p provider
 			for _, k := range p.fields(nil) {
-				fmt.Fprintf(to, "#    %-33s # %s\n", k.key+": "+exampleProvider[k.key], k.doc)
+				fmt.Fprintf(to, "#    # %s\n#    %s: %s\n", k.doc, k.key, exampleProvider[k.key])
 			}
-			fmt.Fprintf(to, "#    %-33s # Added to every request.\n#      X-Team: agents\n", "headers:")
+			io.WriteString(to, "#    # Added to every request.\n#    headers:\n#      X-Team: agents\n")
 		case f.def == "":
 			fmt.Fprintf(to, "#%s:\n", f.key)
 		default:

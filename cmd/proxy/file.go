@@ -50,12 +50,12 @@ func readFile(name string) ([]entry, error) {
 	if body == nil || body.Type() == ast.NullType {
 		return nil, nil
 	}
-	root := entry{}
-	if err := root.read(body); err != nil {
-		return nil, problems{{origin{place: fmt.Sprintf("%s:%d", name, line(body))}, err.Error()}}
+	root := entry{line: line(body)}
+	if bad := root.read(body); bad != nil {
+		return nil, problems{{origin{place: fmt.Sprintf("%s:%d", name, bad.line), key: bad.key}, errWriteOut}}
 	}
 	if root.kind != "mapping" {
-		return nil, problems{{origin{place: fmt.Sprintf("%s:%d", name, line(body))}, "must be a mapping of keys to values, for instance listen: 127.0.0.1:8790"}}
+		return nil, problems{{origin{place: fmt.Sprintf("%s:%d", name, root.line)}, "must be a mapping of keys to values, for instance listen: 127.0.0.1:8790"}}
 	}
 	return root.kids, nil
 }
@@ -86,14 +86,16 @@ func line(n ast.Node) int {
 	return 0
 }
 
-// read fills e from a node.
-func (e *entry) read(n ast.Node) error {
+const errWriteOut = "YAML anchors, aliases and tags are not supported here: write the value out"
+
+// read fills e from a node. It returns the entry that cannot be read, if any.
+func (e *entry) read(n ast.Node) (bad *entry) {
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		e.kind = "mapping"
 		for _, pair := range n.Values {
-			if err := e.add(pair); err != nil {
-				return err
+			if bad = e.add(pair); bad != nil {
+				return bad
 			}
 		}
 	case *ast.MappingValueNode:
@@ -101,6 +103,8 @@ func (e *entry) read(n ast.Node) error {
 		return e.add(n)
 	case *ast.SequenceNode:
 		e.kind = "list"
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // scalars, to their package
+		return e
 	case *ast.NullNode:
 		e.kind = "scalar"
 	case *ast.StringNode:
@@ -110,15 +114,15 @@ func (e *entry) read(n ast.Node) error {
 	case ast.ScalarNode:
 		e.kind, e.text = "scalar", n.GetToken().Value // as it was written: 0x10 and 1e3 are the value's business
 	default:
-		return fmt.Errorf("YAML anchors, aliases and tags are not supported here: write the value out")
+		return e
 	}
 	return nil
 }
 
-func (e *entry) add(pair *ast.MappingValueNode) error {
+func (e *entry) add(pair *ast.MappingValueNode) (bad *entry) {
 	kid := entry{key: pair.Key.GetToken().Value, line: line(pair.Key)}
-	if err := kid.read(pair.Value); err != nil {
-		return err
+	if bad = kid.read(pair.Value); bad != nil {
+		return bad
 	}
 	e.kids = append(e.kids, kid)
 	return nil

@@ -98,8 +98,8 @@ func (l *loading) environ() {
 		}
 	}
 	for _, v := range l.env.vars {
-		name, _, _ := strings.Cut(v, "=")
-		if !strings.HasPrefix(name, envPrefix) || known[name] {
+		name, text, _ := strings.Cut(v, "=")
+		if text == "" || !strings.HasPrefix(name, envPrefix) || known[name] {
 			continue
 		}
 		if c := nearest(strings.TrimPrefix(name, envPrefix), trimmed(names)); c != "" {
