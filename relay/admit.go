@@ -25,11 +25,13 @@ func (s *Stream) extent() extent {
 func (s *Stream) recede(x extent) {
 	s.said.Truncate(x.blocks)
 	if b := s.said.Last(); b != nil {
-		b.Text, b.Closed = b.Text[:min(x.text, len(b.Text))], x.closed
+		b.Cut(x.text)
+		b.Closed = x.closed
 		if b.Kind == turn.Reasoning && !b.Closed {
 			b.Signature = nil
 		}
 	}
+	s.mark.Recede(&s.said)
 }
 
 // emit appends whole units for the client, behind what is held if anything is.
@@ -84,7 +86,7 @@ func (s *Stream) admit(e sse.Event, ds []turn.Delta, rewrite bool) {
 // A host may answer fewer choices than were asked for; its end marker says so.
 func (s *Stream) finished(saw sight) bool {
 	if !s.said.Finished() {
-		return false
+		return saw.terminal && s.said.Head != nil
 	}
 	return saw.finish && len(s.said.Ends) >= s.req.N || saw.terminal
 }

@@ -124,17 +124,34 @@ func (s *Stream) event(e sse.Event, ds []turn.Delta) {
 		case d.Kind == turn.Finish && d.Why == turn.Broken:
 			s.fault(e, turn.WireFault{Type: string(d.Text), Status: 502})
 			return
-		case d.Kind == turn.Terminal && !s.ends && !finishes(ds) && !s.said.Finished():
+		case d.Kind == turn.Terminal && !s.ends && !finishes(ds) && !s.said.Finished() && !s.hop.counted:
 			// An end marker without a semantic end is no end (WIRE 1.7).
 			s.interrupted(interrupt.Cause{Kind: interrupt.TruncatedEOF, Message: "end marker without a finish"})
 			return
 		}
 	}
+	s.hop.counted = countOnly(ds)
 	if s.hop.mode == pass {
 		s.admit(e, ds, false)
 		return
 	}
 	s.join(e, ds)
+}
+
+// countOnly reports whether an event is the usage record of a whole turn: hosts
+// that give no finish_reason at all (Snowflake) end with one and [DONE].
+func countOnly(ds []turn.Delta) bool {
+	count := false
+	for i := range ds {
+		switch ds[i].Kind {
+		case turn.Count:
+			count = true
+		case turn.Skip, turn.Pulse:
+		default:
+			return false
+		}
+	}
+	return count
 }
 
 func finishes(ds []turn.Delta) bool {

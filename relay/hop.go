@@ -24,15 +24,16 @@ func (m joinMode) String() string { return [...]string{"pass", "join_text", "joi
 
 // hop is the state of one attempt's event stream.
 type hop struct {
-	scan  sse.Scanner
-	dec   dialect.Decoder
-	mode  joinMode
-	known bool   // the body is an event stream
-	early []byte // first bytes, while that is not known
-	any   bool   // at least one event came
-	ds    []turn.Delta
-	torn  owned // an event whose text ends inside a surrogate pair
-	fresh bool  // it brought the client something new
+	scan    sse.Scanner
+	dec     dialect.Decoder
+	mode    joinMode
+	known   bool   // the body is an event stream
+	early   []byte // first bytes, while that is not known
+	any     bool   // at least one event came
+	counted bool   // the last event was nothing but a usage record
+	ds      []turn.Delta
+	torn    owned // an event whose text ends inside a surrogate pair
+	fresh   bool  // it brought the client something new
 
 	kinds []turn.BlockKind // of its blocks, as they arrived
 	place []int            // its block -> block of said; -1: suppressed
@@ -47,6 +48,10 @@ type hop struct {
 	queue     []owned        // events that wait for the decision
 	skip      int            // decoded bytes at the front of its text that the client has
 	swallow   bool           // leading whitespace was already shown
+	guard     *splice.Guard  // against the sentinel behind new text, asked hops only
+	heard     int            // decoded bytes of its text that the guard has seen
+	passed    int            // decoded bytes of its text that were edited
+	limit     int            // of those, how many may be shown; -1: all
 	doc       *splice.Document
 }
 
@@ -55,7 +60,7 @@ func (h *hop) start(dec dialect.Decoder, m joinMode, maxEvent int) {
 	scan := h.scan
 	scan.Reset()
 	scan.Limit = maxEvent
-	*h = hop{scan: scan, dec: dec, mode: m, ds: ds, joint: -1}
+	*h = hop{scan: scan, dec: dec, mode: m, ds: ds, joint: -1, limit: -1}
 }
 
 // owned is an event and its deltas, copied out of the read buffer.

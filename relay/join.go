@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"unicode"
 
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/interrupt"
@@ -20,8 +21,8 @@ func (s *Stream) arm() {
 	case joinText:
 		h.joint = last
 		said := s.prose()
-		if len(bytes.TrimSpace(said)) == 0 {
-			// Nothing was said that text could join.
+		if len(bytes.TrimSpace(said)) == 0 && s.plan.manner != turn.Asked {
+			// Nothing was said that text could join, or a model repeat.
 			h.swallow = len(said) > 0
 			return
 		}
@@ -34,6 +35,10 @@ func (s *Stream) arm() {
 			h.doc = doc
 		}
 		h.seam = splice.New(s.seamConfig(said))
+		if s.plan.manner == turn.Asked {
+			guard := splice.NewGuard(s.cfg.Sentinel)
+			h.guard = &guard
+		}
 	case joinAnew:
 		h.joint = last
 		h.swallow = len(s.prose()) > 0
@@ -85,19 +90,10 @@ func (s *Stream) seamConfig(said []byte) splice.Config {
 	return c
 }
 
-// trailingSpace counts the whitespace bytes at the end of b that a continuation
-// request must not end with (Anthropic rejects them, WIRE 2.2).
+// trailingSpace counts the bytes of white space at the end of b, which a
+// continuation request must not end with (Anthropic rejects it, WIRE 2.2).
 func trailingSpace(b []byte) int {
-	n := 0
-	for n < len(b) {
-		switch b[len(b)-1-n] {
-		case ' ', '\t', '\r', '\n':
-			n++
-			continue
-		}
-		break
-	}
-	return n
+	return len(b) - len(bytes.TrimRightFunc(b, unicode.IsSpace))
 }
 
 // join takes one event of an attempt whose client already has a message.
@@ -109,7 +105,7 @@ func (s *Stream) join(e sse.Event, ds []turn.Delta) {
 		}
 	}
 	if h.seam == nil {
-		s.splice(e, ds)
+		s.guarded(e, ds)
 		return
 	}
 	v := s.probe(ds)
@@ -133,12 +129,63 @@ func (s *Stream) join(e sse.Event, ds []turn.Delta) {
 	}
 	n := s.attempt
 	for i := range queue {
+		s.guarded(queue[i].e, queue[i].ds)
+		if s.attempt != n || s.phase == finished {
+			return
+		}
+	}
+	s.guarded(e, ds)
+}
+
+// guarded lets an event of an asked continuation wait while its text may turn out
+// to end in the sentinel, which never reaches the client.
+func (s *Stream) guarded(e sse.Event, ds []turn.Delta) {
+	h := &s.hop
+	if h.guard == nil {
+		s.splice(e, ds)
+		return
+	}
+	if !h.cleared(ds, &s.scratch) {
+		h.queue = append(h.queue, own(e, ds))
+		return
+	}
+	queue := h.queue
+	h.queue = nil
+	n := s.attempt
+	for i := range queue {
 		s.splice(queue[i].e, queue[i].ds)
 		if s.attempt != n || s.phase == finished {
 			return
 		}
 	}
 	s.splice(e, ds)
+}
+
+// cleared shows the guard an event's text, and reports whether all text so far
+// may be decided about.
+func (h *hop) cleared(ds []turn.Delta, buf *[]byte) bool {
+	clear := true
+	for i := range ds {
+		d := &ds[i]
+		switch {
+		case d.Kind == turn.Text && h.prose(d.Block):
+			*buf = jsonwalk.Unescape((*buf)[:0], d.Text)
+			h.heard += len(*buf)
+			keep, said := h.guard.Push(*buf)
+			if clear = said || keep == h.heard; said && h.limit < 0 {
+				h.limit = keep
+			}
+		case d.Kind == turn.Open, d.Kind == turn.Finish, d.Kind == turn.Terminal:
+			h.guard.End()
+			clear = true
+		}
+	}
+	return clear
+}
+
+// prose reports whether a block of the attempt is answer text.
+func (h *hop) prose(block int) bool {
+	return block >= 0 && block < len(h.kinds) && h.kinds[block] == turn.Prose
 }
 
 // probe shows the seam what an event says, before any of it is admitted.
@@ -149,7 +196,7 @@ func (s *Stream) probe(ds []turn.Delta) splice.Verdict {
 		d := &ds[i]
 		switch d.Kind {
 		case turn.Text:
-			if d.Block < 0 || d.Block >= len(h.kinds) || h.kinds[d.Block] != turn.Prose || len(d.Text) == 0 {
+			if !h.prose(d.Block) || len(d.Text) == 0 {
 				continue
 			}
 			s.scratch = jsonwalk.Unescape(s.scratch[:0], d.Text)
@@ -161,7 +208,11 @@ func (s *Stream) probe(ds []turn.Delta) splice.Verdict {
 				v = h.turned()
 			}
 		case turn.Finish, turn.Terminal:
-			v = h.over()
+			if v = h.over(); v.State == splice.Failed && v.Reason == splice.Blank && len(bytes.TrimSpace(h.plain)) > 0 {
+				// It repeated the anchor and ended by itself: as good as
+				// the sentinel, and as good as an empty prefill.
+				v = h.repeated()
+			}
 		case turn.Skip, turn.Head, turn.Sign, turn.Extra, turn.Close, turn.Count, turn.Pulse, turn.Fault, turn.Opaque:
 		}
 		if v.State != splice.Holding {
@@ -215,9 +266,14 @@ func (h *hop) turned() splice.Verdict {
 	}
 	v := h.over()
 	if v.State == splice.Failed && v.Reason == splice.Blank {
-		return splice.Verdict{State: splice.Joined, Kind: splice.Anchor, Skip: len(h.plain), Overlap: len(h.plain)}
+		return h.repeated()
 	}
 	return v
+}
+
+// repeated is the verdict on a continuation that is nothing but the anchor.
+func (h *hop) repeated() splice.Verdict {
+	return splice.Verdict{State: splice.Joined, Kind: splice.Anchor, Skip: len(h.plain), Overlap: len(h.plain)}
 }
 
 func (h *hop) settled(hit string, ok bool) splice.Verdict {
@@ -245,7 +301,7 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 		case turn.Open:
 			s.placeBlock(d, &next, &index)
 		case turn.Text:
-			prose := d.Block >= 0 && d.Block < len(h.kinds) && h.kinds[d.Block] == turn.Prose
+			prose := h.prose(d.Block)
 			if s.locate(d) && prose {
 				cut = s.trim(d)
 			}
@@ -258,7 +314,11 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 				s.mismatch()
 				return
 			}
-		case turn.Skip, turn.Terminal, turn.Pulse, turn.Fault, turn.Opaque:
+		case turn.Opaque:
+			if d.Block >= 0 {
+				s.locate(d)
+			}
+		case turn.Skip, turn.Terminal, turn.Pulse, turn.Fault:
 		}
 		if cut != noCut {
 			for j := i + 1; j < len(ds); j++ {
@@ -359,6 +419,9 @@ const (
 // after the end of its text.
 func (s *Stream) trim(d *turn.Delta) cutoff {
 	h := &s.hop
+	if h.guard != nil {
+		d.Text = h.within(d.Text)
+	}
 	if h.skip > 0 {
 		n := jsonwalk.DecodedLen(d.Text)
 		if n <= h.skip {
@@ -383,6 +446,18 @@ func (s *Stream) trim(d *turn.Delta) cutoff {
 		d.Kind = turn.Skip
 	}
 	return cut
+}
+
+// within cuts a text at the sentinel.
+func (h *hop) within(body []byte) []byte {
+	n := jsonwalk.DecodedLen(body)
+	room := max(0, h.limit-h.passed)
+	h.passed += n
+	if h.limit < 0 || room >= n {
+		return body
+	}
+	plain := jsonwalk.Unescape(nil, body)
+	return jsonwalk.Escape(nil, bytes.TrimRight(plain[:room], " \t\r\n"))
 }
 
 // curb ends a structured answer's text where its document ends.
@@ -447,5 +522,10 @@ func (s *Stream) closeOpen() {
 		s.scratch = s.d.CloseBlock(s.scratch[:0], &s.said, i)
 		s.emit(s.scratch)
 		b.Closed = true
+		if b.Kind == turn.Reasoning && s.traits.SignedReasoning {
+			// Closed under the mark: it is worth nothing to anybody.
+			b.Withdrawn = true
+			b.Signature = append(b.Signature[:0], turn.DropMark...)
+		}
 	}
 }

@@ -45,6 +45,12 @@ func (s *Stream) remember(c interrupt.Cause) {
 // demote drops the manner that the target has just rejected, and reports whether
 // another one is left to ask in.
 func (s *Stream) demote(c interrupt.Cause) bool {
+	if c.Kind == interrupt.SeamFailed && len(s.manners) > 1 && s.plan.manner == s.manners[0] {
+		// A text that repeats its own beginning cannot be told from a host
+		// that starts over; asked for an anchor, a model can tell us.
+		s.manners = s.manners[1:]
+		return false
+	}
 	if !c.RejectsPrefill || s.plan.how != joinText || len(s.manners) == 0 || s.plan.manner != s.manners[0] {
 		return false
 	}
@@ -212,6 +218,7 @@ func (s *Stream) synthesize() {
 func (s *Stream) restart(p planner.Plan) {
 	if !s.gate {
 		s.said = turn.Snapshot{}
+		s.mark.Recede(&s.said)
 		s.out, s.held, s.holding, s.shown = s.out[:0], s.held[:0], false, extent{}
 		s.ends, s.counted, s.odd = false, false, ""
 		s.tokens.hop = turn.Usage{}

@@ -21,7 +21,7 @@ func (s *Seam) decide() {
 	}
 	for _, a := range s.attempts {
 		if kind, cut, ok := a.repeats(s.over); ok {
-			if kind.Base() != Whole && a.whole.cut >= cut+enough && a.whole.restarted() {
+			if kind.Base() != Whole && a.whole.cut >= cut+enough && a.whole.restarted() && !s.anchorTwice(kind) {
 				s.fail(Diverged)
 				return
 			}
@@ -42,6 +42,12 @@ func (s *Seam) decide() {
 		return
 	}
 	s.conclude()
+}
+
+// anchorTwice reports whether the anchor that was repeated stands in what was said more than once, so that what
+// looked like the whole answer again began where it was asked to: an answer that quotes its own beginning.
+func (s *Seam) anchorTwice(kind Kind) bool {
+	return kind.Base() == Anchor && twice(s.folded, s.folded[len(s.folded)-s.anchor:])
 }
 
 // wait goes on holding, within bounds.

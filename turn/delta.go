@@ -36,7 +36,7 @@ const (
 	// Fault is an error that the provider reported inside a 200 stream.
 	Fault
 	// Opaque is a valid event of unknown meaning. It is forwarded, never
-	// dropped; Raw is the event's data.
+	// dropped; Raw is the event's data. Block is -1 unless the event names one.
 	Opaque
 )
 

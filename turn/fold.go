@@ -85,7 +85,38 @@ func (b *Block) fold(d Delta) error {
 func (b *Block) add(text []byte) {
 	b.Text = append(b.Text, text...)
 	if b.Kind == Call {
-		b.args.PushBody(text)
+		b.argue(text)
+	}
+}
+
+// argue feeds arguments to the validator. Anything but white space behind the end
+// of the document spoils the call: `{"p":1}{"p":2}` is two calls that a provider
+// ran together (FIELD-REPORTS D18), and neither may run.
+func (b *Block) argue(text []byte) {
+	over := b.args.State() == jsonwalk.Complete
+	used, st := b.args.PushBody(text)
+	if over {
+		used = 0
+	}
+	if st == jsonwalk.Complete && used < len(text) {
+		for _, c := range jsonwalk.Unescape(nil, text[used:]) {
+			if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+				b.spoiled = true
+				return
+			}
+		}
+	}
+}
+
+// Cut shortens the block's text to n bytes of its escaped body.
+func (b *Block) Cut(n int) {
+	if n >= len(b.Text) {
+		return
+	}
+	b.Text = b.Text[:n]
+	if b.Kind == Call {
+		b.args, b.spoiled = jsonwalk.Prefix{}, false
+		b.argue(b.Text)
 	}
 }
 
@@ -102,7 +133,7 @@ const MaxChoices = 1024
 
 func (s *Snapshot) finish(d Delta) {
 	s.seen(d.Choice)
-	if d.Choice >= len(s.Ends) {
+	if d.Choice < 0 || d.Choice >= len(s.Ends) {
 		return
 	}
 	s.Ends[d.Choice] = End{Why: d.Why, Reason: string(jsonwalk.Unescape(nil, d.Text))}

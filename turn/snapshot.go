@@ -35,7 +35,8 @@ type Block struct {
 	// worthless, or what mode "events" announced as retracted.
 	Withdrawn bool
 
-	args jsonwalk.Prefix
+	args    jsonwalk.Prefix
+	spoiled bool // something follows the end of the arguments
 }
 
 // IsCall reports whether the block is a client-side tool call.
@@ -58,7 +59,7 @@ func (b *Block) Complete() bool {
 		return false
 	case b.blank():
 		return b.Closed
-	case b.args.State() != jsonwalk.Complete || b.args.Top() != jsonwalk.KindObject:
+	case b.spoiled || b.args.State() != jsonwalk.Complete || b.args.Top() != jsonwalk.KindObject:
 		return false
 	}
 	return !b.args.Empty() || b.Closed
@@ -208,9 +209,9 @@ func (s *Snapshot) Clone() *Snapshot {
 	for i := range s.Blocks {
 		b := s.Blocks[i]
 		b.Text, b.Signature, b.Raw = bytes.Clone(b.Text), bytes.Clone(b.Signature), bytes.Clone(b.Raw)
-		b.args = jsonwalk.Prefix{} // its copy would share what is deeply nested
+		b.args, b.spoiled = jsonwalk.Prefix{}, false // its copy would share what is deeply nested
 		if b.Kind == Call {
-			b.args.PushBody(b.Text)
+			b.argue(b.Text)
 		}
 		c.Blocks[i] = b
 	}

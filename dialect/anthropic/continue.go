@@ -54,7 +54,7 @@ func resumes(body []byte) bool {
 //	kept       text with words in it; the last one without trailing white space (D6)
 //	           signed thinking and redacted blocks, byte for byte (D8), if the hop can take them
 //	           hosted tool calls with their results
-//	left out   unfinished thinking, marked thinking, blank text, unfinished calls, withdrawn blocks, half of a surrogate
+//	left out   unfinished thinking, marked thinking, blank blocks, unfinished calls, withdrawn blocks, half of a surrogate
 //	           pair (C6)
 //	refused    complete calls, hosted tools without a result, blocks of unknown type
 func (Dialect) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Continuation) ([]byte, error) {
@@ -102,7 +102,8 @@ type piece struct {
 // collect picks what of the turn can be sent back.
 func collect(said *turn.Snapshot, thinking bool) ([]piece, error) {
 	var out []piece
-	last := -1 // the last piece that a message may end in: thinking may not be the final block
+	var blank []byte // white space that waits for a text block to be part of
+	last := -1       // the last piece that a message may end in: thinking may not be the final block
 	for n := range said.Blocks {
 		b := &said.Blocks[n]
 		p := piece{}
@@ -112,8 +113,16 @@ func collect(said *turn.Snapshot, thinking bool) ([]piece, error) {
 		case kind == turn.Prose:
 			p.text = evenSurrogates(b.Text)
 			if !hasWords(p.text) {
+				// A block of its own is refused (D6), but as part of a
+				// neighbour the white space keeps the words apart.
+				if n := len(out); n > 0 && out[n-1].text != nil {
+					out[n-1].text = slices.Concat(out[n-1].text, p.text)
+				} else {
+					blank = append(blank, p.text...)
+				}
 				continue
 			}
+			p.text, blank = slices.Concat(blank, p.text), nil
 		case kind == turn.Reasoning:
 			if !thinking || !b.Closed || len(b.Signature) == 0 || marked(b.Signature) {
 				continue

@@ -117,7 +117,7 @@ func (d *decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
 		// An error of a gateway in front of the provider, in whatever shape (FIELD-REPORTS E1).
 		return append(dst, turn.Delta{Kind: turn.Fault, Fault: readFault(f.fault), Raw: e.Data}), nil
 	}
-	opaque := turn.Delta{Kind: turn.Opaque, Raw: e.Data}
+	opaque := turn.Delta{Kind: turn.Opaque, Block: -1, Raw: e.Data}
 	if n, ok := d.find(f.index); ok {
 		opaque.Block = n
 	}

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
@@ -67,6 +68,8 @@ func readTools(r *dialect.Request, raw []byte) {
 		switch {
 		case jsonwalk.Get(tool, "input_schema") != nil || clientTool(typ):
 			r.Tools = true
+		case effectless(typ):
+			// Asking again searches again; nothing happens twice.
 		case typ == "mcp_toolset":
 			hosted(r, "mcp:"+text(jsonwalk.Get(tool, "mcp_server_name")))
 		case name != "":
@@ -75,6 +78,18 @@ func readTools(r *dialect.Request, raw []byte) {
 			hosted(r, typ)
 		}
 	}
+}
+
+// effectless reports whether a hosted tool of this type only reads: web search and
+// fetch, and the search among the request's own tools. A turn that may have used one
+// can be asked for again.
+func effectless(typ string) bool {
+	for _, p := range []string{"web_search_", "web_fetch_", "tool_search_tool_"} {
+		if strings.HasPrefix(typ, p) {
+			return true
+		}
+	}
+	return false
 }
 
 // readServers adds the declared MCP servers.

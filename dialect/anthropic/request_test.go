@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		{"tools whose schema is Anthropic's run at the caller too", `{"model":"m","tools":[{"type":"bash_20250124","name":"bash"}],` + user + `}`, func(r *dialect.Request) { r.Tools = true }},
 		{"text editor, computer, memory", `{"model":"m","tools":[{"type":"text_editor_20250728","name":"e"},{"type":"computer_20250124","name":"c"},{"type":"memory_20250818","name":"memory"}],` + user + `}`, func(r *dialect.Request) { r.Tools = true }},
 		{"hosted tools", `{"model":"m","tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20250825","name":"code_execution"},{"type":"tool_of_tomorrow"}],` + user + `}`, func(r *dialect.Request) {
-			r.HostedTools = []string{"web_search", "code_execution", "tool_of_tomorrow"}
+			r.HostedTools = []string{"code_execution", "tool_of_tomorrow"} // searching has no effect
 		}},
 		{"an mcp server is named once", `{"model":"m","mcp_servers":[{"name":"deep"},{"name":"b"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"deep"}],` + user + `}`, func(r *dialect.Request) {
 			r.HostedTools = []string{"mcp:deep", "mcp:b"}

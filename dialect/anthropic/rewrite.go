@@ -97,7 +97,7 @@ func (r *rewriter) delta(dst []byte, i int) []byte {
 	case turn.Terminal, turn.Fault:
 		return r.named(dst, r.e.Data)
 	case turn.Opaque:
-		if r.f.index == nil {
+		if r.f.index == nil || d.Block < 0 {
 			return r.named(dst, r.e.Data)
 		}
 		return r.named(dst, r.indexed(index))

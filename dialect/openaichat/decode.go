@@ -56,7 +56,7 @@ func (d *Decoder) decode(e sse.Event) error {
 		if !jsonwalk.Valid(data) {
 			return ErrNotJSON
 		}
-		d.put(turn.Delta{Kind: turn.Opaque, Raw: data})
+		d.put(turn.Delta{Kind: turn.Opaque, Block: -1, Raw: data})
 		return nil
 	}
 	c, err := readChunk(data)
@@ -95,7 +95,7 @@ func (d *Decoder) chunk(c *chunk, data []byte, failed bool) error {
 		d.count(jsonwalk.Get(c.groq, "usage"))
 	}
 	if strange {
-		d.put(turn.Delta{Kind: turn.Opaque, Raw: data})
+		d.put(turn.Delta{Kind: turn.Opaque, Block: -1, Raw: data})
 	}
 	if failed {
 		d.put(turn.Delta{Kind: turn.Fault, Fault: readFault(*c), Raw: data})

@@ -147,6 +147,7 @@ func Continue(a faultinject.Answer, body []byte, own string, seam Seam, anchor i
 	if !strings.HasPrefix(said, own) {
 		return a, fmt.Errorf("the continuation request lost the caller's own assistant text %q", own)
 	}
+	partial := said
 	said = said[len(own):]
 	rest, ok := faultinject.Rest(a, respaced(said, a.Text()))
 	if !ok {
@@ -154,7 +155,7 @@ func Continue(a faultinject.Answer, body []byte, own string, seam Seam, anchor i
 	}
 	lead := ""
 	if asked {
-		lead = said[len(said)-min(anchor, len(said)):]
+		lead = partial[len(partial)-min(anchor, len(partial)):]
 		lead = strings.ToValidUTF8(lead, "")
 		if len(rest.Blocks) == 0 {
 			lead = sentinel
