@@ -263,7 +263,7 @@ func (f family) judge(c scenario, res relaytest.Result, want message, n *tally) 
 			// A model that goes on behind a tool that ran at the provider
 			// says the rest in text.
 			got.order, want.order = got.ownOrder(), want.ownOrder()
-			if want.finish == "pause_turn" {
+			if want.finish == "pause_turn" && got.finish == "end_turn" {
 				want.finish = "end_turn" // nothing is left to pause for
 			}
 			if got.String() != want.String() {
