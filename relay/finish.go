@@ -104,7 +104,7 @@ func (s *Stream) finalize(e End, outcome string) {
 	s.phase = finished
 	s.fx.End = e
 	s.sum.Usage = s.said.Usage
-	s.sum.Repaid = s.tokens.repaid
+	s.sum.Repaid = s.tokens.paidAgain(s.attempt == 1)
 	s.note(Note{Kind: NoteEnd, Reason: outcome, End: e, Summary: s.sum, Cause: s.first.cause, Estimated: s.tokens.estimated})
 }
 

@@ -40,6 +40,14 @@ func (t *tally) turnOver(first bool, said int64, kept bool) {
 	t.hop = turn.Usage{}
 }
 
+// paidAgain is what the prompts of all attempts but the first cost.
+func (t *tally) paidAgain(first bool) int64 {
+	if first || !t.hop.Known {
+		return t.repaid
+	}
+	return t.repaid + t.hop.Input
+}
+
 // merge turns a later attempt's record into the whole turn's.
 func (t *tally) merge(u turn.Usage) turn.Usage {
 	switch {
