@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/valyala/fasthttp"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -45,6 +46,8 @@ const (
 
 var (
 	errTarget  = errors.New("the request target must be a path: is HTTP_PROXY or HTTPS_PROXY pointing at unbroken? It is no forward proxy")
+	errSpace   = errors.New("the request target holds a space or a control character")
+	errField   = errors.New("a header field has an invalid name or a control character in its value")
 	errUpgrade = errors.New("unbroken relays HTTP, not WebSocket: use the HTTP streaming transport")
 )
 
@@ -67,6 +70,14 @@ func (r *request) acceptable() (status int, err error) {
 	}
 	if listed(r.header, "Upgrade", "websocket") {
 		return fasthttp.StatusUpgradeRequired, errUpgrade
+	}
+	if strings.ContainsFunc(r.target, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+		return fasthttp.StatusBadRequest, errSpace
+	}
+	for _, f := range r.header {
+		if !httpguts.ValidHeaderFieldName(f.Name) || !httpguts.ValidHeaderFieldValue(f.Value) {
+			return fasthttp.StatusBadRequest, errField
+		}
 	}
 	return 0, nil
 }

@@ -36,7 +36,7 @@ type Config struct {
 
 	MaxStreams int   // requests in flight, beyond which 503 is answered; 20,000
 	MaxBody    int64 // bytes of a protected request, coded or plain; 64 MiB
-	MaxHeader  int   // bytes of a request head; 32 KiB
+	MaxHeader  int   // bytes of a request head, held while its connection lives; 16 KiB
 
 	HeaderTimeout time.Duration // for a request head to arrive; 30 s
 	BodyStall     time.Duration // without a byte of a request body; 60 s
@@ -92,7 +92,7 @@ func (c Config) withDefaults() Config {
 		c.MaxBody = 64 << 20
 	}
 	if c.MaxHeader == 0 {
-		c.MaxHeader = 32 << 10
+		c.MaxHeader = 16 << 10
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

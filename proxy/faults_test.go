@@ -31,7 +31,7 @@ func faulty(t *testing.T, script, transport string) (*proxied, *faultinject.Serv
 	return start(t, nil, func(c *Config) {
 		c.Upstreams = []Upstream{{Name: "openai", URL: url, TLS: opts}, {Name: "anthropic", URL: url, TLS: opts}}
 	}, relayed(func(c *relay.Config) {
-		c.Watch.Idle, c.Watch.Progress, c.Watch.ProgressQuiet = time.Second, time.Second, time.Second
+		c.Watch.Idle, c.Watch.Progress, c.Watch.ProgressQuiet = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond
 	})), f
 }
 
@@ -40,12 +40,12 @@ func faulty(t *testing.T, script, transport string) (*proxied, *faultinject.Serv
 func TestEveryFaultHeals(t *testing.T) {
 	scripts := map[string][]string{
 		"h1": {
-			"rst event 5", "fin event 5", "polite event 5", "half with rst event 5", "eof10 event 5", "stall event 5", "pings every 50ms event 5",
-			"error overloaded event 5", "status 503", "status 529 retry-after-ms 10", "empty", "only-comments", "html", "gzip; rst event 5", "br",
+			"rst after event 5", "fin after event 5", "polite after event 5", "half with rst inside event 6", "eof10 after event 5", "stall after event 5", "pings every 50ms after event 5",
+			"error overloaded after event 5", "status 503", "status 529 retry-after-ms 10", "empty", "only-comments", "html", "gzip; rst after event 5", "br",
 			"content-type application/json", "no-blank-line", "no-terminal", "trickle 1",
 		},
-		"h2c": {"reset-stream event 5", "goaway event 5", "refused", "stall event 5", "polite event 5", "gzip", "goaway covering event 5"},
-		"h2":  {"reset-stream event 5", "goaway event 5", "refused"},
+		"h2c": {"reset-stream after event 5", "goaway after event 5", "refused", "stall after event 5", "polite after event 5", "gzip", "goaway covering after event 5"},
+		"h2":  {"reset-stream after event 5", "goaway after event 5", "refused"},
 	}
 	for transport, faults := range scripts {
 		for _, fault := range faults {
@@ -70,6 +70,15 @@ func TestEveryFaultHeals(t *testing.T) {
 						t.Errorf("%s: client read %q, without the fault it is %q\n%s", d.path, healed, clean, exchanges(f))
 					}
 				}
+				eventually(t, "the fault strikes once per dialect", func() bool {
+					applied := 0
+					for _, e := range f.Log() {
+						if e.Applied {
+							applied++
+						}
+					}
+					return applied == 2
+				})
 			})
 		}
 	}

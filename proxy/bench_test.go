@@ -1,0 +1,85 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// BenchmarkEvents is the cost of events on their way through, over real sockets:
+// one provider write and one client read each.
+func BenchmarkEvents(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	step := make(chan struct{})
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			return
+		}
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+		event := []byte(oc("a word "))
+		for range step {
+			if _, err := c.Write(event); err != nil {
+				return
+			}
+		}
+	}()
+	client := upstream.New(upstream.Config{Proxy: upstream.NoProxy})
+	url := "http://" + l.Addr().String()
+	s, err := New(Config{
+		Upstreams: []Upstream{{Name: "openai", URL: url}}, Client: client,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go s.Serve(front)
+	c, err := net.Dial("tcp", front.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "+itoa(len(chatAsk))+"\r\n\r\n"+chatAsk)
+	br := bufio.NewReader(c)
+	step <- struct{}{}
+	for line := ""; !strings.Contains(line, "a word"); {
+		if line, err = br.ReadString('\n'); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		step <- struct{}{}
+		for {
+			line, err := br.ReadSlice('\n')
+			if err != nil {
+				b.Fatal(err)
+			}
+			if bytes.Contains(line, []byte("a word")) {
+				break
+			}
+		}
+	}
+	b.StopTimer()
+	c.Close()
+	close(step)
+	_ = s.Shutdown(b.Context())
+	client.Close()
+}
