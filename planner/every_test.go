@@ -1,0 +1,251 @@
+package planner
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// law is one sentence of DESIGN §3 or §7 that holds whatever the facts are.
+type law struct {
+	says   string
+	broken func(f Facts, p Plan) bool
+}
+
+var laws = []law{
+	{"every plan is a plan of the table", func(_ Facts, p Plan) bool { return p.Kind > WholeRestart }},
+	{"every plan has a reason", func(_ Facts, p Plan) bool { return p.Reason == "" }},
+	{"the same facts give the same plan", func(f Facts, p Plan) bool { return Decide(f) != p }},
+
+	{"what is finished is finished", func(f Facts, p Plan) bool {
+		return f.Finished && (p.Kind != Finish || p.End != turn.Unfinished)
+	}},
+	{"nobody recovers for a client that left, for a stop of our own, or for nothing", func(f Facts, p Plan) bool {
+		k := f.Cause.Kind
+		return !f.Finished && (k == interrupt.ClientGone || k == interrupt.Canceled || k == interrupt.None) && p.Kind != Refuse
+	}},
+	{"a final word is never asked again, unless it was about the manner", func(f Facts, p Plan) bool {
+		return !f.Finished && f.Cause.Kind == interrupt.Permanent && !f.MannerOnce && p.Kind != Refuse
+	}},
+
+	{"asking a provider costs a recovery, unless the manner alone was rejected", func(f Facts, p Plan) bool {
+		return p.Kind.Upstream() && f.Recoveries <= 0 && !f.MannerOnce
+	}},
+	{"no provider is asked behind an open breaker", func(f Facts, p Plan) bool {
+		return p.Kind.Upstream() && f.BreakerOpen && !f.MannerOnce
+	}},
+	{"what needs no provider needs no budget, no time and no breaker", func(f Facts, p Plan) bool {
+		poor := f
+		poor.Recoveries, poor.WaitLeft, poor.BreakerOpen = 0, 0, true
+		return (p.Kind == SynthesizeToolUse || p.Kind == Finish) && Decide(poor) != p
+	}},
+	{"what needs no provider waits for none", func(_ Facts, p Plan) bool { return !p.Kind.Upstream() && p.Wait != 0 }},
+
+	{"R2 has a complete call", func(f Facts, p Plan) bool { return p.Kind == SynthesizeToolUse && f.Complete == 0 }},
+	{"a complete call is not generated again", func(f Facts, p Plan) bool {
+		return f.Complete > 0 && p.Kind.Upstream() && p.Kind != Resume
+	}},
+	{"R1 and R3 go on from words, or from items that the dialect can carry", func(f Facts, p Plan) bool {
+		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && !f.Words && !f.Carried
+	}},
+	{"R3 drops something, R1 behind words does not", func(f Facts, p Plan) bool {
+		return p.Kind == TruncateBeforeTool && f.Unfinished == 0 || p.Kind == ContinueText && f.Words && f.Unfinished > 0
+	}},
+	{"a continuation has a manner", func(f Facts, p Plan) bool {
+		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && (p.Manner == turn.NoManner || p.Manner != f.Manner)
+	}},
+	{"a continuation carries everything that was asked", func(f Facts, p Plan) bool {
+		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && (f.Logprobs || f.Unsplicable != "" || f.Blocked != "" || f.Choices > 1)
+	}},
+	{"nobody is asked for tokens that the caller does not want", func(f Facts, p Plan) bool {
+		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && f.TokensLeft == 0
+	}},
+	{"nothing that the client does not see is continued", func(f Facts, p Plan) bool {
+		return !f.Visible && (p.Kind == ContinueText || p.Kind == TruncateBeforeTool || p.Kind == Resume)
+	}},
+	{"only a provider that holds the generation is re-attached to", func(f Facts, p Plan) bool {
+		return p.Kind == Resume && (f.Manner != turn.Provider || p.Manner != turn.Provider)
+	}},
+
+	{"words that the client has are not said again, unless it is told", func(f Facts, p Plan) bool {
+		return p.Kind == WholeRestart && f.Visible && f.Words && !p.Withdraw
+	}},
+	{"arguments that the client has are not said again, unless it is told", func(f Facts, p Plan) bool {
+		return p.Kind == WholeRestart && f.Visible && f.Arguments && !p.Withdraw
+	}},
+	{"only mode events retracts", func(f Facts, p Plan) bool { return p.Withdraw && !f.Events }},
+	{"only a restart retracts", func(_ Facts, p Plan) bool { return p.Withdraw && p.Kind != WholeRestart }},
+
+	{"a provider's tool that ran is not run again", func(f Facts, p Plan) bool { return p.Kind == WholeRestart && f.HostedSeen }},
+	{"a declared provider's tool may have run, unless the provider says not", func(f Facts, p Plan) bool {
+		said := f.Cause.NotSent || f.Cause.Kind == interrupt.BadStatus && (f.Cause.Status == 429 || f.Cause.Status == 503 || f.Cause.Status == 529)
+		return p.Kind == WholeRestart && f.HostedTools && !said
+	}},
+	{"a provider's tool in flight is refused by name", func(f Facts, p Plan) bool {
+		inFlight := !f.Finished && f.Cause.Transient() && f.Visible && f.Choices == 1 && f.HostedOpen != "" && f.Manner != turn.Provider
+		return inFlight && (p.Kind != Refuse || p.Reason != "hosted_tool:"+f.HostedOpen)
+	}},
+	{"a finish of our own means something", func(f Facts, p Plan) bool {
+		return p.Kind == Finish && !f.Finished &&
+			!(p.End == turn.Length && f.TokensLeft == 0 || p.End == turn.Stopped && f.DocumentDone)
+	}},
+
+	{"a wait is at least the provider's hint", func(f Facts, p Plan) bool {
+		return p.Kind.Upstream() && !f.MannerOnce && p.Wait < f.Cause.RetryAfter
+	}},
+	{"a wait is at most the cap or the hint", func(f Facts, p Plan) bool {
+		return p.Wait > max(BackoffCap, f.Cause.RetryAfter)
+	}},
+	{"no hint over a minute is waited for", func(f Facts, p Plan) bool {
+		return p.Kind.Upstream() && !f.MannerOnce && f.Cause.RetryAfter > MaxRetryAfter
+	}},
+	{"a wait fits the time that is left", func(f Facts, p Plan) bool { return p.Wait > f.WaitLeft && p.Wait > 0 }},
+	{"the first recovery of a flowing stream goes at once", func(f Facts, p Plan) bool {
+		return f.MidStream && f.Retries == 0 && f.Cause.RetryAfter == 0 && p.Wait != 0
+	}},
+	{"a rejected manner is asked in the next one at once", func(f Facts, p Plan) bool { return f.MannerOnce && p.Wait != 0 }},
+}
+
+// TestEveryFact runs the laws over the full product of what gives a decision its
+// shape; what only prices it (budget, time, hints, jitter) is drawn per case.
+func TestEveryFact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	kinds := map[Kind]int{}
+	reasons := map[string]int{}
+	const shapes = 1 << 18
+	for shape := range shapes {
+		if !possible(shape) {
+			continue
+		}
+		for k := interrupt.None; k <= interrupt.Canceled; k++ {
+			f := facts(shape, k, rng)
+			p := Decide(f)
+			for _, l := range laws {
+				if l.broken(f, p) {
+					t.Fatalf("%s: broken by %+v\nfor %+v", l.says, p, f)
+				}
+			}
+			kinds[p.Kind]++
+			reasons[p.Reason]++
+		}
+	}
+	for k := Refuse; k <= WholeRestart; k++ {
+		if kinds[k] == 0 {
+			t.Errorf("no facts lead to %v: the product does not cover the table", k)
+		}
+	}
+	for _, r := range tokens {
+		if reasons[r] == 0 {
+			t.Errorf("no facts lead to reason %q", r)
+		}
+		delete(reasons, r)
+	}
+	for r := range reasons {
+		t.Errorf("reason %q is not among the documented tokens", r)
+	}
+}
+
+// tokens are all reasons that a plan can print.
+var tokens = []string{
+	"finish_seen", "document_complete", "output_limit",
+	"provider_holds_generation", "complete_tool_call", "text_before_unfinished_call", "text", "carried_items",
+	"nothing_visible", "reasoning_only", "blank_text_only", "unfinished_call_only",
+	"client_gone", "canceled", "permanent", "no_cause",
+	"several_choices", "logprobs", "unsplicable:audio", "unknown_block:mystery", "no_manner",
+	"hosted_tool:web", "hosted_tool_ran", "hosted_tools_declared",
+	"breaker_open", "budget_spent", "wait_spent", "retry_after_too_long",
+}
+
+// possible reports whether the facts of shape can be true together; relay never
+// tells others.
+func possible(shape int) bool {
+	f := facts(shape, interrupt.None, rand.New(rand.NewPCG(0, 0)))
+	switch {
+	case f.HostedOpen != "" && !f.HostedSeen,
+		f.Arguments && (!f.Events || f.Unfinished == 0),
+		f.DocumentDone && !f.Words:
+		return false
+	}
+	return true
+}
+
+// facts reads one bit of shape per yes-or-no fact.
+func facts(shape int, k interrupt.Kind, rng *rand.Rand) Facts {
+	bit := func() bool {
+		b := shape&1 == 1
+		shape >>= 1
+		return b
+	}
+	name := func(s string) string {
+		if bit() {
+			return s
+		}
+		return ""
+	}
+	count := func(n int) int {
+		if bit() {
+			return n
+		}
+		return 0
+	}
+	luck := rng.Uint64()
+	one := func(n uint64) int {
+		i := luck % n
+		luck /= n
+		return int(i)
+	}
+	f := Facts{
+		Finished: bit(), Words: bit(), Complete: count(2), Unfinished: count(3),
+		HostedOpen: name("web"), HostedSeen: bit(), Carried: bit(), Blocked: name("mystery"),
+		DocumentDone: bit(), Visible: bit(), Arguments: bit(), Thinking: bit(), Events: bit(),
+		Choices: 1 + count(1), Logprobs: bit(), HostedTools: bit(), Unsplicable: name("audio"), MannerOnce: bit(),
+		Manner:      turn.Manner(one(4)),
+		TokensLeft:  [...]int64{-1, 0, 40}[one(3)],
+		BreakerOpen: one(4) == 0,
+		Recoveries:  one(4),
+		Retries:     one(12),
+		WaitLeft:    [...]time.Duration{0, 3 * time.Second, 120 * time.Second}[one(3)],
+		Jitter:      float64(one(1000)) / 1000,
+		MidStream:   one(2) == 0,
+	}
+	f.Cause = interrupt.Cause{
+		Kind: k, NotSent: one(3) == 0, RejectsPrefill: f.MannerOnce,
+		Status:     [...]int{0, 408, 429, 500, 503, 529}[one(6)],
+		RetryAfter: [...]time.Duration{0, 0, 2 * time.Second, 60 * time.Second, 61 * time.Second}[one(5)],
+	}
+	return f
+}
+
+// TestBackoffDoublesUpToItsCap pins the curve of DESIGN §7 at both ends of the
+// jitter.
+func TestBackoffDoublesUpToItsCap(t *testing.T) {
+	tops := []time.Duration{250, 500, 1000, 2000, 4000, 8000, 8000, 8000}
+	for n, top := range tops {
+		t.Run(fmt.Sprintf("retry %d", n), func(t *testing.T) {
+			f := Facts{
+				Cause:      interrupt.Cause{Kind: interrupt.ConnectionReset},
+				TokensLeft: -1, Recoveries: 1, Retries: n, WaitLeft: time.Hour, Jitter: 0.5,
+			}
+			if got, want := Decide(f).Wait, top*time.Millisecond/2; got != want {
+				t.Errorf("before the stream: wait %v, want %v", got, want)
+			}
+			f.MidStream, f.Visible, f.Words, f.Manner = true, true, true, turn.Prefill
+			f.Retries++
+			if got, want := Decide(f).Wait, top*time.Millisecond/2; got != want {
+				t.Errorf("mid-stream, one later: wait %v, want %v", got, want)
+			}
+			f.Jitter = 0
+			if got := Decide(f).Wait; got != 0 {
+				t.Errorf("full jitter reaches down to nothing, got %v", got)
+			}
+		})
+	}
+	huge := Facts{Cause: interrupt.Cause{Kind: interrupt.ConnectionReset}, Recoveries: 1, Retries: 1 << 30, WaitLeft: time.Hour, Jitter: 0.999}
+	if got := Decide(huge).Wait; got <= 0 || got > BackoffCap {
+		t.Errorf("a long history of retries: wait %v", got)
+	}
+}
