@@ -47,7 +47,8 @@ type Writer interface {
 	// (Open) are the client's, texts are cut. Rewrite runs before ds are folded
 	// into said. Ids, model and other identity come from said.Head; unknown
 	// fields of e survive. An event all of whose content was dropped renders
-	// as nothing.
+	// as nothing. It may set ds[i].Seq to the event number it gave, so that
+	// the fold keeps the count.
 	Rewrite(dst []byte, req *Request, e sse.Event, ds []turn.Delta, said *turn.Snapshot) []byte
 	// Emit renders block n of said, whole and closed: a complete tool call
 	// that was held back when its turn broke.
@@ -65,7 +66,7 @@ type Writer interface {
 	Fail(dst []byte, said *turn.Snapshot, f Failure) []byte
 	// Heartbeat renders a sign of life that every SDK tolerates (WIRE 3.5).
 	// It is legal only between whole events.
-	Heartbeat(dst []byte) []byte
+	Heartbeat(dst []byte, req *Request, said *turn.Snapshot) []byte
 	// Retract renders the announcements of mode "events": `tool_call_cancel`
 	// for call n of said, or, with n < 0, `stream_reset` for the whole stream.
 	// Only for dialects with Traits.EventsMode.

@@ -151,7 +151,7 @@ func (s *Stream) tick() {
 		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
 	}
 	if s.gate && s.phase != raw && len(s.out) == 0 && !s.now.Before(s.lastOut.Add(s.cfg.Heartbeat)) {
-		s.out = s.d.Heartbeat(s.out)
+		s.out = s.d.Heartbeat(s.out, s.req, &s.said)
 		s.sum.Heartbeats++
 	}
 }

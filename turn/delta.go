@@ -23,7 +23,8 @@ const (
 	// Extra adds something to Block that is not text and cannot be continued
 	// (citations, annotations, logprobs). Raw is the event's data.
 	Extra
-	// Close says the provider closed Block.
+	// Close says the provider closed Block. Raw, if any, is the whole of it as
+	// the provider sums it up, and replaces the opening's.
 	Close
 	// Count is a usage record. The last one wins.
 	Count
@@ -58,6 +59,7 @@ type Delta struct {
 	Choice int       // chat's choices[].index; 0 elsewhere
 	Block  int       // ordinal of the block within its attempt, from 0
 	Index  int       // Open: the block's index on the wire, see [Block].Index
+	Seq    int64     // number of the event, in dialects that number them
 	ID     []byte    // Open: the call id (escaped body)
 	Name   []byte    // Open: the tool or block-type name (escaped body)
 	Text   []byte    // Text, Sign: escaped body. Finish: the reason as the wire spells it

@@ -18,6 +18,9 @@ var (
 // Fold adds d to the snapshot. An error names a protocol violation and leaves
 // the snapshot unchanged. Fold allocates only for growth of what it keeps.
 func (s *Snapshot) Fold(d Delta) error {
+	if d.Kind != Skip {
+		s.Seq = max(s.Seq, d.Seq)
+	}
 	switch d.Kind {
 	case Head:
 		if s.Head == nil {
@@ -78,6 +81,9 @@ func (b *Block) fold(d Delta) error {
 		b.Extras++
 	case Close:
 		b.Closed = true
+		if len(d.Raw) > 0 {
+			b.Raw = append([]byte(nil), d.Raw...)
+		}
 	}
 	return nil
 }

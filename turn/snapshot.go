@@ -106,6 +106,8 @@ type Snapshot struct {
 	Ends []End
 	// Terminated: the dialect's end marker was seen.
 	Terminated bool
+	// Seq is the highest event number, in dialects that number events.
+	Seq int64
 	// Opaques counts events of unknown meaning.
 	Opaques int
 }

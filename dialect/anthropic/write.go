@@ -133,7 +133,7 @@ func (Dialect) DropReasoning(dst []byte, said *turn.Snapshot, n int) []byte {
 }
 
 // Heartbeat is a ping in the one spelling that every SDK takes (FIELD-REPORTS B6).
-func (Dialect) Heartbeat(dst []byte) []byte {
+func (Dialect) Heartbeat(dst []byte, _ *dialect.Request, _ *turn.Snapshot) []byte {
 	return append(dst, "event: ping\ndata: {\"type\":\"ping\"}\n\n"...)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // TestHeartbeat: an empty or comment-like ping is a parse error in some SDKs (FIELD-REPORTS B6).
 func TestHeartbeat(t *testing.T) {
-	if got := string(d.Heartbeat(nil)); got != "event: ping\ndata: {\"type\":\"ping\"}\n\n" {
+	if got := string(d.Heartbeat(nil, nil, nil)); got != "event: ping\ndata: {\"type\":\"ping\"}\n\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -164,7 +164,7 @@ func fail(t *testing.T, d dialect.Dialect, c Case) {
 
 func heartbeat(t *testing.T, d dialect.Dialect, c Case) {
 	req := Parse(t, d, c.Request)
-	out := d.Heartbeat(nil)
+	out := d.Heartbeat(nil, req, &turn.Snapshot{})
 	if len(out) == 0 {
 		t.Fatal("no heartbeat")
 	}
@@ -179,7 +179,7 @@ func heartbeat(t *testing.T, d dialect.Dialect, c Case) {
 			}
 		}
 	}
-	beat := append(d.Heartbeat(nil), c.Stream...)
+	beat := append(d.Heartbeat(nil, req, &turn.Snapshot{}), c.Stream...)
 	if got, want := Format(Read(t, d, req, beat)), Format(Read(t, d, req, c.Stream)); got != want {
 		t.Errorf("a heartbeat changes the stream:\n%s", got)
 	}

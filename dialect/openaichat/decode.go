@@ -15,19 +15,25 @@ type Decoder struct {
 	blocks     int  // blocks opened so far
 	lanes      []lane
 	out        []turn.Delta // what Decode appends to
+	lost       error        // a chunk broke off after it had changed the lanes
 }
 
 func (d *Decoder) put(x turn.Delta) { d.out = append(d.out, x) }
 
 // Decode implements dialect.Decoder. In one chunk the order is: head, then per
 // choice reasoning, answer, refusal, calls, extras and finish, then usage, then
-// an error. A chunk that says nothing is a pulse.
+// an error. A chunk that says nothing is a pulse. When a chunk turns out malformed
+// behind something it said, the blocks are no longer known and every later chunk
+// is the same error; the end marker is still one.
 func (d *Decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
 	d.out = dst
 	err := d.decode(e)
 	out := d.out
 	d.out = nil
 	if err != nil {
+		if len(out) > len(dst) {
+			d.lost = err
+		}
 		return dst, err
 	}
 	return out, nil
@@ -58,6 +64,9 @@ func (d *Decoder) decode(e sse.Event) error {
 		}
 		d.put(turn.Delta{Kind: turn.Opaque, Block: -1, Raw: data})
 		return nil
+	}
+	if d.lost != nil {
+		return d.lost
 	}
 	c, err := readChunk(data)
 	if err != nil {

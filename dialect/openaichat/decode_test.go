@@ -54,6 +54,22 @@ func TestOrdinaryEventsDecodeWithoutAllocation(t *testing.T) {
 	}
 }
 
+// The first half of the chunk opened a block that nobody heard of; the close of
+// that block must not be told either.
+func TestAChunkThatBreaksOffLosesTheRest(t *testing.T) {
+	d := primed(t, textChunk)
+	half := sse.Event{Data: []byte(`{"choices":[{"index":0,"delta":{"reasoning":"a"}},{"index":-1}]}`)}
+	if ds, err := d.Decode(nil, half); err != ErrChoice || len(ds) != 0 {
+		t.Fatalf("%v %v", ds, err)
+	}
+	if ds, err := d.Decode(nil, sse.Event{Data: []byte(textChunk)}); err != ErrChoice || len(ds) != 0 {
+		t.Errorf("%v %v", ds, err)
+	}
+	if ds, err := d.Decode(nil, sse.Event{Data: []byte("[DONE]")}); err != nil || ds[0].Kind != turn.Terminal {
+		t.Errorf("%v %v", ds, err)
+	}
+}
+
 // Older llama.cpp builds report errors as an "error: {…}" line that is no event.
 func TestErrorLineOfLlamaCpp(t *testing.T) {
 	e := dialecttest.Units([]byte(`error: {"code":500,"message":"slot unavailable","type":"server_error"}` + "\n\n"))[0]

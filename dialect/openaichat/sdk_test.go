@@ -93,7 +93,7 @@ func TestSDKReadsWhatWeRender(t *testing.T) {
 		turn.Block{Kind: turn.Call, Index: 1, ID: "b", Name: "g", Closed: true})
 	var stream []byte
 	for n := range said.Blocks {
-		stream = d.Heartbeat(d.Emit(stream, r, said, n))
+		stream = d.Heartbeat(d.Emit(stream, r, said, n), r, said)
 	}
 	stream = d.Finish(stream, r, said, dialect.Ending{Why: turn.ToolUse, Usage: turn.Usage{Known: true, Input: 5, Output: 6}})
 	acc, err := readSDK(t, stream)

@@ -142,7 +142,9 @@ func errorJSON(f dialect.Failure) []byte {
 
 // Heartbeat implements dialect.Writer: one comment line and no blank line, which
 // some decoders would dispatch as an empty event (FIELD-REPORTS B5).
-func (Dialect) Heartbeat(dst []byte) []byte { return sse.AppendComment(dst, " keep-alive") }
+func (Dialect) Heartbeat(dst []byte, _ *dialect.Request, _ *turn.Snapshot) []byte {
+	return sse.AppendComment(dst, " keep-alive")
+}
 
 // Retract implements dialect.Writer.
 func (Dialect) Retract(dst []byte, said *turn.Snapshot, n int, reason string) []byte {

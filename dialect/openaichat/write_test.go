@@ -34,7 +34,7 @@ func TestWrite(t *testing.T) {
 		{"the end in the provider's words", d.Finish(nil, r, said, dialect.Ending{Why: turn.OtherEnd, Reason: "eos"}), chunk + `[{"index":0,"delta":{},"finish_reason":"eos"}],"usage":null}` + "\n\ndata: [DONE]\n\n"},
 		{"only the terminator is missing", d.Finish(nil, r, said, dialect.Ending{FinishSent: true, UsageSent: true, Usage: usage}), "data: [DONE]\n\n"},
 		{"usage that nobody asked for", d.Finish(nil, &dialect.Request{}, said, dialect.Ending{FinishSent: true, Usage: usage}), "data: [DONE]\n\n"},
-		{"heartbeat (B5: one line, no blank line)", d.Heartbeat(nil), ": keep-alive\n"},
+		{"heartbeat (B5: one line, no blank line)", d.Heartbeat(nil, nil, nil), ": keep-alive\n"},
 		{"failure", d.Fail(nil, said, dialect.Failure{}), `data: {"error":{"message":"the provider's stream was interrupted","type":"upstream_error","param":null,"code":"stream_interrupted"}}` + "\n\n"},
 		{"failure with its reasons", d.Fail(nil, said, dialect.Failure{Cause: "IdleStall", Reason: "budget", Type: "server_error", Code: "500", Message: "m"}), `data: {"error":{"message":"m (IdleStall; not recovered: budget)","type":"server_error","param":null,"code":"500"}}` + "\n\n"},
 		{"the provider's own error", d.Fail(nil, said, dialect.Failure{Raw: []byte(`{"error":{"message":"x","extra":1}}`), Reason: "r"}), `data: {"error":{"message":"x","extra":1}}` + "\n\n"},
