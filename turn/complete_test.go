@@ -13,6 +13,9 @@ func TestCompleteCalls(t *testing.T) {
 		{"object", Call, "f", `{\"a\":1}`, true, true},
 		{"object, then blanks", Call, "f", `{\"a\":1} \n`, true, true},
 		{"object in blanks (Anthropic pads)", Call, "f", ` \n{\"a\": 1  }`, true, true},
+		// D18: a host that gives two parallel calls one index and no id runs their arguments together. Neither may run.
+		{"two objects run together", Call, "f", `{\"p\":1}{\"p\":2}`, false, false},
+		{"object, then words", Call, "f", `{\"p\":1} and so on`, false, false},
 		{"nested object", Call, "f", `{\"a\":{\"b\":[{}]}}`, true, true},
 		{"escaped quotes and surrogates", Call, "f", `{\"a\":\"\\\"\ud83d\ude00\"}`, true, true},
 		{"braces in a string", Call, "f", `{\"a\":\"}\"}`, true, true},

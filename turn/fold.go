@@ -99,6 +99,9 @@ func (b *Block) add(text []byte) {
 // of the document spoils the call: `{"p":1}{"p":2}` is two calls that a provider
 // ran together (FIELD-REPORTS D18), and neither may run.
 func (b *Block) argue(text []byte) {
+	if b.spoiled {
+		return
+	}
 	over := b.args.State() == jsonwalk.Complete
 	used, st := b.args.PushBody(text)
 	if over {
