@@ -1,0 +1,94 @@
+# make without a target lists the targets. Only Go is needed.
+
+GO      ?= go
+ARGS    ?=
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+
+# The packages with goroutines are tested under the race detector; the pure ones
+# have none, by law (internal/purity), and are spared its cost.
+RACED := ./checkpoint/... ./cmd/... ./faultinject/... ./proxy/... ./upstream/...
+PURE   = $(filter-out $(shell $(GO) list $(RACED)),$(shell $(GO) list ./...))
+
+# For machines without golangci-lint; pinned, so that it says tomorrow what it says today.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+FUZZTIME ?= 20s
+BENCH    ?= .
+PKG      ?= ./...
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build bin/unbroken, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/unbroken ./cmd/proxy
+
+.PHONY: run
+run: build ## Build and serve; ARGS are passed on
+	./bin/unbroken $(ARGS)
+
+.PHONY: demo
+demo: build ## See streams break and heal
+	./bin/unbroken demo
+
+.PHONY: test
+test: ## Test everything; packages with goroutines under the race detector
+	$(GO) test $(PURE)
+	$(GO) test -race $(RACED)
+
+.PHONY: check
+check: fmt vet lint purity test ## All that CI runs
+
+.PHONY: fmt
+fmt: ## Fail on files that gofmt would change
+	@changed=$$(gofmt -l .); test -z "$$changed" || { echo "gofmt -w these:"; echo "$$changed"; exit 1; }
+
+.PHONY: vet
+vet: ## go vet
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: ## golangci-lint where it is installed, else staticcheck
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; else $(GO) run $(STATICCHECK) ./...; fi
+
+.PHONY: purity
+purity: ## The laws of imports, purity and file length
+	$(GO) test -count=1 ./internal/purity
+
+.PHONY: battery
+battery: ## Cut every recorded stream at every event boundary (minutes)
+	$(GO) test -count=1 -v -run CutEverywhere ./relay -battery.full
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz test for FUZZTIME (20s each); PKG narrows it
+	@set -e; for pkg in $$($(GO) list $(PKG)); do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks; BENCH is a pattern, PKG narrows it
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: golden
+golden: ## Write golden files anew and show what changed
+	@set -e; for pkg in $$($(GO) list $(PKG)); do \
+		if $(GO) list -deps -test $$pkg | grep -qE '/(internal/golden|dialect/dialecttest)$$'; then $(GO) test -count=1 $$pkg -rewrite; fi; \
+	done
+	git diff --stat
+
+.PHONY: cover
+cover: ## Test with coverage of the whole module; cover.out
+	$(GO) test -coverpkg=./... -coverprofile=cover.out ./...
+	$(GO) tool cover -func=cover.out | tail -1
+
+.PHONY: image
+image: ## Build the container image unbroken:VERSION
+	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) -t unbroken:$(VERSION) .
