@@ -65,6 +65,9 @@ func (s *Stream) recognise(b []byte) []byte {
 func (s *Stream) unit(e sse.Event) {
 	h := &s.hop
 	if e.Comment() {
+		if e.Stray() != nil && s.strayFault(e) {
+			return
+		}
 		if h.seam == nil && h.torn.e.Raw == nil {
 			s.emit(e.Raw)
 		}
@@ -98,6 +101,23 @@ func (s *Stream) unit(e sse.Event) {
 		return
 	}
 	s.event(e, ds)
+}
+
+// strayFault recognises an error that a provider wrote as no event at all: llama.cpp's
+// bare `error: {…}` line, Gemini's JSON behind the last event (WIRE 1.1, 1.4).
+func (s *Stream) strayFault(e sse.Event) bool {
+	ds, err := s.hop.dec.Decode(s.hop.ds[:0], e)
+	if err != nil {
+		return false
+	}
+	for i := range ds {
+		if ds[i].Kind == turn.Fault {
+			s.hop.any = true
+			s.fault(e, *ds[i].Fault)
+			return true
+		}
+	}
+	return false
 }
 
 // torn reports whether the event's last text ends inside a surrogate pair. Such

@@ -118,7 +118,7 @@ func (s *Snapshot) Finished() bool {
 		return false
 	}
 	for i := range s.Ends {
-		if s.Ends[i].Why == Unfinished {
+		if w := s.Ends[i].Why; w == Unfinished || w == Broken {
 			return false
 		}
 	}

@@ -40,6 +40,9 @@ func (Dialect) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Conti
 	if b.get("n") != nil {
 		b.set("n", []byte("1"))
 	}
+	if b.get("store") != nil { // half a turn belongs in nobody's stored history
+		b.set("store", []byte("false"))
+	}
 	if c.Model != "" {
 		b.set("model", quote([]byte(c.Model)))
 	}
