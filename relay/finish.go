@@ -101,7 +101,7 @@ func (s *Stream) failure(reason string) dialect.Failure {
 
 // finalize ends the stream.
 func (s *Stream) finalize(e End, outcome string) {
-	s.phase = finished
+	s.phase, s.flush = finished, true
 	s.fx.End = e
 	s.sum.Usage = s.said.Usage
 	s.sum.Repaid = s.tokens.paidAgain(s.attempt == 1)

@@ -11,6 +11,7 @@ import (
 // interrupted is where every failure of an attempt arrives: decide, then act.
 func (s *Stream) interrupted(c interrupt.Cause) {
 	s.cancel()
+	s.flush = true
 	s.remember(c)
 	if s.visible && !s.healing {
 		s.healing = true

@@ -71,7 +71,8 @@ type Stream struct {
 	log     []byte
 	offset  int64
 	dirty   int
-	durable bool
+	durable bool // what leaves now would make the client act
+	flush   bool // an interruption or the end: the log is to be whole (DESIGN §14)
 
 	// one step
 	now   time.Time
@@ -187,7 +188,7 @@ func (s *Stream) begin(now time.Time) {
 	s.fx = Effects{}
 	s.notes = s.notes[:0]
 	s.log = s.log[:0]
-	s.durable = false
+	s.durable, s.flush = false, false
 	if s.gate {
 		s.out = s.out[:0]
 	}
@@ -210,12 +211,13 @@ func (s *Stream) end() Effects {
 }
 
 // persist adds what is new since the last flush when that is due: at once when
-// the client would act on what leaves now, else by time or size (DESIGN §8).
+// the client would act on what leaves now or the attempt is over, else by time or
+// size (DESIGN §8).
 func (s *Stream) persist() {
 	if s.dirty == 0 && !s.durable {
 		return
 	}
-	if !s.durable && s.dirty < s.cfg.FlushBytes && s.now.Before(s.dirtyAt.Add(s.cfg.Flush)) {
+	if !s.durable && !s.flush && s.dirty < s.cfg.FlushBytes && s.now.Before(s.dirtyAt.Add(s.cfg.Flush)) {
 		return
 	}
 	s.log = s.said.AppendSince(s.log, &s.mark)
