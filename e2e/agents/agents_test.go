@@ -1,0 +1,142 @@
+package agents
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// TestClaudeCode is the whole comparison: Claude Code at a good provider, alone
+// at one whose streams break, and there with unbroken in between.
+func TestClaudeCode(t *testing.T) {
+	h := house{claude: require(t), unbroken: build(t)}
+	good := h.measure(t, "directly", breakage{name: "no fault"})
+	if good.run.exit != 0 || good.run.transcript.final != answer || good.run.ran != 1 {
+		t.Fatalf("without a fault: exit %d, the tool ran %d times, %q\n%s\n%s", good.run.exit, good.run.ran,
+			good.run.transcript.final, strings.Join(good.run.transcript.seen, "\n"), good.run.stderr)
+	}
+	h.table = append(h.table, good)
+	for _, b := range alone {
+		t.Run("directly/"+b.name, func(t *testing.T) {
+			h.table = append(h.table, h.measure(t, "directly", b))
+		})
+	}
+	for _, b := range append([]breakage{{name: "no fault"}}, behind...) {
+		t.Run("unbroken/"+b.name, func(t *testing.T) {
+			m := h.measure(t, "unbroken", b)
+			h.table = append(h.table, m)
+			unnoticed(t, m, good)
+		})
+	}
+	t.Log("\n" + h.String())
+}
+
+// unnoticed demands that a run went as it goes without a fault.
+func unnoticed(t *testing.T, m, good measurement) {
+	t.Helper()
+	r := m.run
+	if r.late || r.exit != 0 {
+		t.Errorf("claude: exit %d after %s, late: %t\n%s", r.exit, r.took, r.late, r.stderr)
+	}
+	if r.ran != 1 {
+		t.Errorf("the tool ran %d times", r.ran)
+	}
+	if r.transcript.final != answer {
+		t.Errorf("the answer is %q", r.transcript.final)
+	}
+	if d := r.transcript.difference(good.run.transcript); d != "" {
+		t.Errorf("the agent noticed: %s", d)
+	}
+	if m.asked != good.asked {
+		t.Errorf("the agent sent %d requests, without a fault %d", m.asked, good.asked)
+	}
+	if t.Failed() {
+		for _, l := range m.proxy {
+			t.Log(l)
+		}
+	}
+}
+
+// house is where the runs happen.
+type house struct {
+	claude, unbroken string
+	table            []measurement
+}
+
+// measurement is a run and what it took.
+type measurement struct {
+	setting string
+	breakage
+	run   run
+	bill  bill
+	asked int    // requests for an answer that left the agent
+	proxy []line // of unbroken, one a stream
+}
+
+// measure runs the agent once.
+func (h *house) measure(t *testing.T, setting string, b breakage) measurement {
+	t.Helper()
+	b = b.withDefaults()
+	m := measurement{setting: setting, breakage: b}
+	provider := newProvider(t, b.seamOf())
+	faults := launch(t, h.unbroken, b.faults(provider.URL())...)
+	front, proxy := faults, (*process)(nil)
+	if setting == "unbroken" {
+		proxy = launch(t, h.unbroken, serve(faults.url)...)
+		front = proxy
+	}
+	m.run = runClaude(t, h.claude, front.url, b.model, b.limit)
+	if proxy != nil {
+		m.proxy = with(proxy.lines(t), func(l line) bool { return l.Msg == "stream" || l.Level == "ERROR" })
+		m.asked = len(m.proxy)
+	}
+	exchanges := with(faults.lines(t), func(l line) bool { return strings.HasPrefix(l.Path, "/v1/messages") })
+	if proxy == nil {
+		m.asked = len(exchanges)
+	}
+	if hit := len(with(exchanges, func(l line) bool { return l.Applied })); hit < b.hits {
+		t.Errorf("the fault hit %d streams, not %d", hit, b.hits)
+	}
+	m.bill = billOf(t, provider.Log())
+	return m
+}
+
+// String is the table that make agents prints.
+func (h *house) String() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "setting\tstreams\trequests at the provider\tprompt bytes there\ttime\ttool runs\ttokens the agent counts\tresult")
+	for _, m := range h.table {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%d in, %d out\t%s\n", m.setting, m.name, m.bill.requests, m.bill.prompt,
+			m.run.took.Round(100*time.Millisecond), m.run.ran, m.run.transcript.in, m.run.transcript.out, m.result())
+	}
+	_ = w.Flush() // to memory
+	return b.String()
+}
+
+// result is the last column: how it ended, and what it took.
+func (m measurement) result() string {
+	var s string
+	switch {
+	case m.run.late:
+		s = "not done when stopped"
+	case m.run.exit != 0:
+		s = "FAILED: " + m.run.transcript.final
+	case m.run.transcript.final == answer:
+		s = "the right answer"
+	default:
+		s = "ANOTHER ANSWER: " + m.run.transcript.final
+	}
+	if n := m.bill.whole; n > 0 {
+		s += fmt.Sprintf("; %d asked for again without streaming", n)
+	}
+	if n := m.run.transcript.retries; n > 0 {
+		s += fmt.Sprintf("; told its user of %d retries", n)
+	}
+	if len(m.bill.manners) > 0 {
+		s += "; continued by " + strings.Join(m.bill.manners, ", ")
+	}
+	return s
+}

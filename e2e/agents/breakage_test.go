@@ -1,0 +1,78 @@
+package agents
+
+import (
+	"time"
+
+	"github.com/unbroken-llm/unbroken/faultinject"
+)
+
+// The models: one that takes a prefill, one that has to be asked to go on.
+const (
+	prefills = "claude-sonnet-4-5"
+	asked    = "claude-sonnet-4-6"
+)
+
+// breakage is a way in which the provider's streams break.
+type breakage struct {
+	name   string
+	script string
+	hits   int // streams that it has to break; 0 without a script
+	model  string
+	seam   string
+	limit  time.Duration // how long the agent may take, a minute if 0
+}
+
+// alone is what the agent gets to see directly. The last two would take it
+// minutes: they show what it has achieved when it is stopped.
+var alone = []breakage{
+	{name: "cut once after the head", script: "every stream: fin after event 1 once", hits: 2},
+	{name: "cut once in the text", script: "every stream: fin in text 4 once", hits: 2},
+	{name: "cut once in the tool call", script: "every stream: fin inside tool-args 2 once", hits: 1},
+	{name: "reset once in the tool call", script: "every stream: rst inside tool-args 2 once", hits: 1},
+	{name: "overloaded once in the text", script: "every stream: error overloaded in text 4 once", hits: 2},
+	{name: "silent once in the text", script: "every stream: stall 300s in text 4 once", hits: 1, limit: 20 * time.Second},
+	{name: "cut every time", script: "attempt *: rst at byte 300", hits: 1, limit: 40 * time.Second},
+}
+
+// behind is what unbroken has to hide.
+var behind = []breakage{
+	{name: "cut once after the head", script: "every stream: fin after event 1 once", hits: 2},
+	{name: "cut once in the text", script: "every stream: fin in text 4 once", hits: 2},
+	{name: "cut once inside an event", script: "every stream: half inside text 3 once", hits: 2},
+	{name: "cut once in the tool call", script: "every stream: fin inside tool-args 2 once", hits: 1},
+	{name: "cut once before the finish", script: "every stream: polite before finish once", hits: 2},
+	{name: "reset once in the text", script: "every stream: rst in text 4 once", hits: 2},
+	{name: "reset once in the tool call", script: "every stream: rst inside tool-args 2 once", hits: 1},
+	{name: "overloaded once in the text", script: "every stream: error overloaded in text 4 once", hits: 2},
+	{name: "overloaded once in the tool call", script: "every stream: error overloaded in tool-args 2 once", hits: 1},
+	{name: "silent once in the text", script: "every stream: stall 300s in text 4 once", hits: 2},
+	{name: "cut three times in the text", script: "attempt 1-3: fin in text 3", hits: 6},
+	{name: "cut once in the text, no prefill", script: "every stream: fin in text 4 once", hits: 2, model: asked},
+	{name: "cut once in the tool call, no prefill", script: "every stream: fin inside tool-args 2 once", hits: 1, model: asked},
+	{name: "cut once in the text, model starts over", script: "every stream: rst in text 4 once", hits: 2, model: asked, seam: "restart"},
+}
+
+func (b breakage) withDefaults() breakage {
+	if b.model == "" {
+		b.model = prefills
+	}
+	if b.limit == 0 {
+		b.limit = time.Minute
+	}
+	return b
+}
+
+func (b breakage) faults(target string) []string {
+	args := []string{"faults", "--listen", "127.0.0.1:0", "--pace", "2ms", "--log-format", "json", "--target", target}
+	if b.script != "" {
+		args = append(args, "-e", b.script)
+	}
+	return args
+}
+
+// serve is unbroken with the patience of a test for a silent provider.
+func serve(target string) []string {
+	return []string{"serve", "--listen", "127.0.0.1:0", "--admin", "off", "--idle", "2s", "--log-format", "json", "--upstream", "anthropic=" + target}
+}
+
+func (b breakage) seamOf() faultinject.Seam { return faultinject.Seam{Name: b.seam} }

@@ -1,0 +1,23 @@
+// Package agents runs real agents, unmodified and as their users install them,
+// against a provider whose streams break: directly, to see what the agent makes
+// of it alone, and through unbroken, where it must notice nothing.
+//
+//	agent ──────────────────────► unbroken faults ──► strict provider
+//	agent ──► unbroken serve ───► unbroken faults ──► strict provider
+//
+// The agent and both programs are processes of their own. The strict provider
+// behind the faults belongs to the test (package faultinject): it decides what
+// the model says, refuses what the real one refuses, and counts what arrives.
+//
+//	require_test.go   what has to be installed
+//	process_test.go   unbroken, built from this module
+//	provider_test.go  the model, and its bill
+//	claude_test.go    one headless run of Claude Code
+//	transcript_test.go what its user saw
+//	breakage_test.go  the faults
+//	agents_test.go    the runs, and the table
+//
+// Nothing is asserted about what an agent does alone: that is its own affair, and
+// the table's. Install the agents with the install script beside this file, or do
+// both with make agents.
+package agents

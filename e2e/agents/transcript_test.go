@@ -1,0 +1,132 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// transcript is the output of one run in the form of stream-json, reduced to what
+// must be the same whatever the provider did: no ids, no clocks, no counts of
+// tokens, and deltas joined, since a word may arrive in one piece or in two.
+type transcript struct {
+	seen    []string
+	retries int // the agent told of another attempt
+	final   string
+	isError bool
+	in, out int // tokens, as the agent adds them up
+}
+
+// message is one line of stream-json.
+type message struct {
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	Event   struct {
+		Type         string  `json:"type"`
+		Index        int     `json:"index"`
+		ContentBlock content `json:"content_block"`
+		Delta        struct {
+			Text        string `json:"text"`
+			PartialJSON string `json:"partial_json"`
+			StopReason  string `json:"stop_reason"`
+		} `json:"delta"`
+	} `json:"event"`
+	Message struct {
+		Content []content `json:"content"`
+	} `json:"message"`
+	IsError    bool   `json:"is_error"`
+	Result     string `json:"result"`
+	NumTurns   int    `json:"num_turns"`
+	StopReason string `json:"stop_reason"`
+	Usage      struct {
+		Input  int `json:"input_tokens"`
+		Output int `json:"output_tokens"`
+	} `json:"usage"`
+}
+
+type content struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	Content json.RawMessage `json:"content"`
+	IsError bool            `json:"is_error"`
+}
+
+// readTranscript reads what Claude Code wrote. What precedes an error is
+// returned with it.
+func readTranscript(out []byte) (t transcript, err error) {
+	for raw := range bytes.Lines(out) {
+		var m message
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return t, fmt.Errorf("line %q: %w", clip(raw), err)
+		}
+		t.add(m)
+	}
+	return t, nil
+}
+
+func (t *transcript) add(m message) {
+	switch m.Type {
+	case "stream_event":
+		t.event(m)
+	case "assistant", "user":
+		for _, c := range m.Message.Content {
+			t.say("%s %s", m.Type, c)
+		}
+	case "result":
+		t.final, t.isError = m.Result, m.IsError
+		t.in, t.out = m.Usage.Input, m.Usage.Output
+		t.say("result %s error=%t turns=%d stop=%s %s", m.Subtype, m.IsError, m.NumTurns, m.StopReason, m.Result)
+	default: // system: init, status, api_retry …
+		if strings.Contains(m.Subtype, "retry") {
+			t.retries++
+		}
+		t.say("%s %s", m.Type, m.Subtype)
+	}
+}
+
+// event adds an event of the provider's stream, as the agent hands it on.
+func (t *transcript) event(m message) {
+	e := m.Event
+	switch e.Type {
+	case "content_block_start":
+		t.say("block %d %s: ", e.Index, e.ContentBlock.Type)
+	case "content_block_delta":
+		if len(t.seen) == 0 {
+			t.say("block %d without a start: ", e.Index)
+		}
+		t.seen[len(t.seen)-1] += e.Delta.Text + e.Delta.PartialJSON
+	case "message_delta":
+		t.say("%s %s", e.Type, e.Delta.StopReason)
+	case "ping":
+	default:
+		t.say("%s", e.Type)
+	}
+}
+
+func (t *transcript) say(format string, args ...any) {
+	t.seen = append(t.seen, fmt.Sprintf(format, args...))
+}
+
+func (c content) String() string {
+	switch c.Type {
+	case "tool_use":
+		return fmt.Sprintf("tool_use %s %s", c.Name, c.Input)
+	case "tool_result":
+		return fmt.Sprintf("tool_result error=%t %s", c.IsError, c.Content)
+	}
+	return c.Type + " " + c.Text
+}
+
+// difference shows where two transcripts part.
+func (t transcript) difference(want transcript) string {
+	for i := range max(len(t.seen), len(want.seen)) {
+		if i >= len(t.seen) || i >= len(want.seen) || t.seen[i] != want.seen[i] {
+			return fmt.Sprintf("from line %d it saw\n  %s\nand without a fault\n  %s", i+1,
+				strings.Join(t.seen[min(i, len(t.seen)):], "\n  "), strings.Join(want.seen[min(i, len(want.seen)):], "\n  "))
+		}
+	}
+	return ""
+}
