@@ -181,3 +181,21 @@ func TestControlCharactersAreRefused(t *testing.T) {
 		t.Error("it was forwarded")
 	}
 }
+
+func TestUnreadableRequests(t *testing.T) {
+	s := start(t, nil)
+	for name, c := range map[string]struct {
+		say    string
+		status int
+		want   string
+	}{
+		"a head that is too large": {"GET /v1/models HTTP/1.1\r\nHost: x\r\nCookie: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", 431, "MaxHeader"},
+		"no HTTP":                  {"hello\r\n\r\n", 400, "cannot be parsed"},
+		"an upstream nobody knows": {"GET /u/nobody/v1/models HTTP/1.1\r\nHost: x\r\n\r\n", 404, "no upstream of that name"},
+	} {
+		res := dial(t, s.addr).say(c.say).response()
+		if got, _ := body2(res); res.StatusCode != c.status || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %d %s", name, res.StatusCode, got)
+		}
+	}
+}

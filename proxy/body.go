@@ -83,7 +83,11 @@ func slurp(r io.Reader, size, limit int64) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	// A declared length is believed in steps: it costs the client nothing.
-	buf := make([]byte, 0, min(max(size, 4<<10), 1<<20)+1)
+	room := min(size, 1<<20) + 1
+	if size < 0 {
+		room = 4 << 10
+	}
+	buf := make([]byte, 0, room)
 	for {
 		if len(buf) == cap(buf) {
 			buf = slices.Grow(buf, min(len(buf), 16<<20))

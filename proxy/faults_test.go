@@ -31,7 +31,7 @@ func faulty(t *testing.T, script, transport string) (*proxied, *faultinject.Serv
 	return start(t, nil, func(c *Config) {
 		c.Upstreams = []Upstream{{Name: "openai", URL: url, TLS: opts}, {Name: "anthropic", URL: url, TLS: opts}}
 	}, relayed(func(c *relay.Config) {
-		c.Watch.Idle, c.Watch.Progress, c.Watch.ProgressQuiet = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond
+		c.Grace, c.Watch.Idle, c.Watch.Progress, c.Watch.ProgressQuiet = 300*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond
 	})), f
 }
 
@@ -40,12 +40,12 @@ func faulty(t *testing.T, script, transport string) (*proxied, *faultinject.Serv
 func TestEveryFaultHeals(t *testing.T) {
 	scripts := map[string][]string{
 		"h1": {
-			"rst after event 5", "fin after event 5", "polite after event 5", "half with rst inside event 6", "eof10 after event 5", "stall after event 5", "pings every 50ms after event 5",
-			"error overloaded after event 5", "status 503", "status 529 retry-after-ms 10", "empty", "only-comments", "html", "gzip; rst after event 5", "br",
-			"content-type application/json", "no-blank-line", "no-terminal", "trickle 1",
+			"rst after event 3", "fin after event 3", "polite after event 3", "half with rst inside event 4", "eof10 after event 3", "stall after event 3", "pings every 50ms after event 3",
+			"error overloaded after event 3", "status 503", "status 529 retry-after-ms 10", "empty", "only-comments", "html", "gzip; rst after event 3", "br",
+			"content-type application/json", "no-blank-line", "no-terminal", "trickle 1", "warm every 20ms", "after-end",
 		},
-		"h2c": {"reset-stream after event 5", "goaway after event 5", "refused", "stall after event 5", "polite after event 5", "gzip", "goaway covering after event 5"},
-		"h2":  {"reset-stream after event 5", "goaway after event 5", "refused"},
+		"h2c": {"reset-stream after event 3", "goaway after event 3", "refused", "stall after event 3", "polite after event 3", "gzip", "goaway covering after event 3"},
+		"h2":  {"reset-stream after event 3", "goaway after event 3", "refused"},
 	}
 	for transport, faults := range scripts {
 		for _, fault := range faults {

@@ -149,15 +149,16 @@ func (l *lifeline) stop(reason string) {
 	l.rouseLocked()
 }
 
-// end takes the request off the watchdog. It reports whether the connection was
-// spoilt by it, so that it must not carry another request.
-func (l *lifeline) end() (spoilt bool) {
+// end takes the request off the watchdog. It reports whether it was on it.
+func (l *lifeline) end() bool {
 	l.mu.Lock()
+	first := !l.over
 	l.over, l.res, l.cancel = true, nil, nil
-	spoilt = l.flags.Load()&(flagGone|flagSlow) != 0
 	l.mu.Unlock()
-	l.dog.remove(l)
-	return spoilt
+	if first {
+		l.dog.remove(l)
+	}
+	return first
 }
 
 // piece bounds one write to a client, so that its deadline is about progress and

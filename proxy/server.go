@@ -245,12 +245,11 @@ func (s *Server) admit() error {
 	return nil
 }
 
-// release counts a request out: its body has ended (FIELD-REPORTS I2).
+// release counts a request out, once: its body has ended (FIELD-REPORTS I2).
 func (s *Server) release(l *lifeline) {
-	if l != nil {
-		l.end()
+	if l == nil || l.end() {
+		s.leave()
 	}
-	s.leave()
 }
 
 func (s *Server) leave() {

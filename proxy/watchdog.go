@@ -60,15 +60,11 @@ func (w *watchdog) add(l *lifeline) {
 func (w *watchdog) remove(l *lifeline) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if l.slot < 0 {
-		return
-	}
 	last := len(w.lines) - 1
 	w.lines[l.slot] = w.lines[last]
 	w.lines[l.slot].slot = l.slot
 	w.lines[last] = nil
 	w.lines = w.lines[:last]
-	l.slot = -1
 }
 
 // live is how many requests are in flight.
