@@ -38,10 +38,17 @@ func (s *Stream) recede(x extent) {
 func (s *Stream) emit(b []byte) {
 	if s.holding {
 		s.held = append(s.held, b...)
-	} else {
-		s.out = append(s.out, b...)
+		return
+	}
+	s.out = append(s.out, b...)
+	if !s.gate && len(s.out) > maxWithheld {
+		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
 	}
 }
+
+// maxWithheld bounds what waits for the response head: a provider that only ever
+// comments must not fill memory.
+const maxWithheld = 1 << 20
 
 // admit folds an event into the message and lets its bytes out: raw, or
 // rewritten as part of the message that the client already has.
@@ -55,6 +62,10 @@ func (s *Stream) admit(e sse.Event, ds []turn.Delta, rewrite bool) {
 	var saw sight
 	for i := range ds {
 		s.fold(&ds[i], &saw)
+	}
+	if s.size > s.cfg.MaxTurn || len(s.held) > s.cfg.MaxTurn || len(s.said.Blocks) > s.cfg.MaxBlocks {
+		s.fail(interrupt.Cause{Kind: interrupt.Malformed, Type: "turn_too_large"}, "turn_too_large", false)
+		return
 	}
 	if saw.hold && !s.holding {
 		s.holding, s.shown = true, before
@@ -106,6 +117,7 @@ func (s *Stream) fold(d *turn.Delta, saw *sight) {
 	case turn.Open:
 		s.watch.Progress(s.now)
 		s.touch(len(d.ID) + len(d.Name) + len(d.Raw) + 8)
+		s.size += len(d.ID) + len(d.Name) + len(d.Raw)
 		b := &s.said.Blocks[d.Block]
 		switch {
 		case b.IsCall():
@@ -126,6 +138,7 @@ func (s *Stream) fold(d *turn.Delta, saw *sight) {
 		}
 		s.watch.Progress(s.now)
 		s.touch(len(d.Text))
+		s.size += len(d.Text)
 		b := &s.said.Blocks[d.Block]
 		if !b.IsCall() || s.cfg.Events {
 			saw.content = true

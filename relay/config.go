@@ -34,6 +34,10 @@ type Config struct {
 	// MaxWhole bounds a buffered non-streaming answer (64 MiB); a larger one
 	// is streamed through.
 	MaxWhole int
+	// MaxTurn bounds what one turn may say, in bytes of blocks and held
+	// events (64 MiB); MaxBlocks their number (10,000). Beyond them the turn
+	// is given up, so that memory stays bounded.
+	MaxTurn, MaxBlocks int
 	// Anchor is how many bytes of tail an asked continuation must repeat (40).
 	Anchor int
 	// Sentinel is what it answers when nothing is missing.
@@ -74,6 +78,8 @@ func (c Config) withDefaults() Config {
 	num(&c.MaxEarned, 10)
 	num(&c.MaxEvent, 64<<20)
 	num(&c.MaxWhole, 64<<20)
+	num(&c.MaxTurn, 64<<20)
+	num(&c.MaxBlocks, 10_000)
 	num(&c.Anchor, 40)
 	if c.Sentinel == "" {
 		c.Sentinel = "[[COMPLETE]]"

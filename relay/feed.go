@@ -80,13 +80,11 @@ func (s *Stream) unit(e sse.Event) {
 	}
 	ds, err := h.dec.Decode(h.ds[:0], e)
 	h.ds = ds[:0]
+	s.sum.Events++
 	if err != nil {
-		if s.phase == reading {
-			s.interrupted(interrupt.Cause{Kind: interrupt.Malformed, Type: "invalid_event", Message: err.Error()})
-		}
+		s.invalid(e, err)
 		return
 	}
-	s.sum.Events++
 	h.any = true
 	if h.torn.e.Raw != nil {
 		o := h.torn
@@ -101,6 +99,21 @@ func (s *Stream) unit(e sse.Event) {
 		return
 	}
 	s.event(e, ds)
+}
+
+// invalid takes an event that the dialect cannot make sense of. While the stream
+// just passes, JSON that is whole is still the provider's answer: it goes through,
+// and only a splice is out of the question (FIELD-REPORTS C13). Anything else would
+// lose content.
+func (s *Stream) invalid(e sse.Event, err error) {
+	switch {
+	case s.phase != reading:
+	case s.hop.mode == pass && jsonwalk.Valid(e.Data):
+		s.odd = err.Error()
+		s.emit(e.Raw)
+	default:
+		s.interrupted(interrupt.Cause{Kind: interrupt.Malformed, Type: "invalid_event", Message: err.Error()})
+	}
 }
 
 // strayFault recognises an error that a provider wrote as no event at all: llama.cpp's

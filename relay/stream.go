@@ -37,6 +37,7 @@ type Stream struct {
 	out     []byte        // for the client in this step, or until the gate opens
 	held    []byte        // behind an unfinished call or an unclosed signature
 	holding bool          // held is in use
+	size    int           // bytes of what was said
 	shown   extent        // while holding: how much of said the client has
 	gate    bool          // the response head is out
 	visible bool          // content beyond replayable head events was let out
