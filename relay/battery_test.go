@@ -8,6 +8,7 @@ import (
 	"os"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -334,17 +335,23 @@ func mustParse(d dialect.Dialect, body []byte) *dialect.Request {
 
 // cutEverywhere runs the battery over all recordings of a family.
 func (f family) cutEverywhere(t *testing.T, recs []relaytest.Recording) {
+	var mu sync.Mutex
 	var total tally
-	for _, r := range recs {
-		if f.skip[r.Name] != "" {
-			continue
+	t.Run("recordings", func(t *testing.T) {
+		for _, r := range recs {
+			if f.skip[r.Name] != "" {
+				continue
+			}
+			t.Run(r.Name, func(t *testing.T) {
+				t.Parallel()
+				n := f.battery(t, r)
+				t.Logf("%v", n)
+				mu.Lock()
+				defer mu.Unlock()
+				total.add(n)
+			})
 		}
-		t.Run(r.Name, func(t *testing.T) {
-			n := f.battery(t, r)
-			t.Logf("%v", n)
-			total.add(n)
-		})
-	}
+	})
 	t.Logf("%s: %v", f.name, total)
 	fmt.Fprintf(os.Stderr, "battery %s: %v\n", f.name, total)
 }
