@@ -11,6 +11,11 @@ import (
 func (s *Stream) finishLocally(why turn.Why, stop, reason string) {
 	s.cancel()
 	s.render(dialect.Ending{Why: why, Stop: stop})
+	for i := range max(1, len(s.said.Ends)) {
+		// The log holds the end too: what was finished is not continued by
+		// whoever takes the turn over.
+		_ = s.said.Fold(turn.Delta{Kind: turn.Finish, Choice: i, Why: why})
+	}
 	s.durable = true
 	s.show()
 	s.finalize(Clean, reason)
@@ -66,6 +71,12 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 	}
 	s.out, s.held, s.holding = s.out[:0], s.held[:0], false
 	final := s.attempt > 1
+	if c.Kind == interrupt.Permanent && s.phase == refused && s.plan.how == pass {
+		// The provider's final word on the client's own request outranks
+		// what went wrong on the way to it.
+		s.first = refusal{}
+		s.remember(c)
+	}
 	switch f := &s.first; {
 	case more && s.phase == refused:
 		// Longer than any provider's error: hand it on as it comes.

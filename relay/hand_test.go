@@ -87,10 +87,11 @@ func (h *hand) break_(how interrupt.Ending) relay.Effects {
 	return h.step(relay.Ended{Attempt: h.n, End: interrupt.Ended{How: how}})
 }
 
-// wait lets time pass, with a tick at every deadline on the way. It returns the
-// last effects.
-func (h *hand) wait(d time.Duration) relay.Effects {
+// wait lets time pass, with a tick at every deadline on the way. It returns what
+// the client got meanwhile.
+func (h *hand) wait(d time.Duration) string {
 	h.t.Helper()
+	had := len(h.got)
 	until := h.now.Add(d)
 	for {
 		at := h.s.Deadline()
@@ -106,7 +107,8 @@ func (h *hand) wait(d time.Duration) relay.Effects {
 		}
 	}
 	h.now = until
-	return h.step(relay.Tick{})
+	h.step(relay.Tick{})
+	return h.got[had:]
 }
 
 // outcome is the reason of the end note.

@@ -77,15 +77,17 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 		Jitter:      s.rng.Float64(),
 		MidStream:   s.visible,
 	}
-	if s.odd != "" {
-		f.Unsplicable = s.odd
-	}
 	if len(s.manners) > 0 {
 		f.Manner = s.manners[0]
 	}
 	f.Complete, f.Unfinished = s.said.Calls()
 	for i := range s.said.Blocks {
 		s.blockFacts(&f, i)
+	}
+	if s.odd != "" {
+		// What was folded is not all that the client has: nothing can be
+		// rendered as part of it.
+		f.Complete, f.Blocked = 0, s.odd
 	}
 	if doc := s.document(); f.Words && doc != nil {
 		f.DocumentDone = doc.State() == jsonwalk.Complete
