@@ -49,7 +49,7 @@ func TestRejectedPrefillIsLearned(t *testing.T) {
 	}, on, cut, on)
 	s := start(t, p)
 	for i, hits := range []int{3, 5} {
-		got, err := body2(dial(t, s.addr).post("/v1/messages", messagesAsk).response())
+		got, err := allOf(dial(t, s.addr).post("/v1/messages", messagesAsk).response())
 		if err != nil || text(t, got) != said+" the woods." || p.hits() != hits {
 			t.Fatalf("turn %d: %q, %v, %d requests", i, text(t, got), err, p.hits())
 		}

@@ -26,7 +26,7 @@ func TestExpectContinueIsAnswered(t *testing.T) {
 			}
 			c.br.ReadString('\n')
 			res := c.say(ask).response()
-			if got, err := body2(res); err != nil || res.StatusCode != 200 || got != `{"ok":1}` {
+			if got, err := allOf(res); err != nil || res.StatusCode != 200 || got != `{"ok":1}` {
 				t.Fatalf("%d %q %v", res.StatusCode, got, err)
 			}
 			a := p.next()
@@ -50,7 +50,7 @@ func TestForwardProxyRequestsAreRefused(t *testing.T) {
 	s := start(t, p)
 	for _, line := range []string{"GET http://api.example/v1/models HTTP/1.1", "CONNECT api.example:443 HTTP/1.1"} {
 		res := dial(t, s.addr).say(line + "\r\nHost: api.example\r\n\r\n").response()
-		if got, _ := body2(res); res.StatusCode != 400 || !strings.Contains(got, "HTTP_PROXY") {
+		if got, _ := allOf(res); res.StatusCode != 400 || !strings.Contains(got, "HTTP_PROXY") {
 			t.Errorf("%s: %d %s", line, res.StatusCode, got)
 		}
 	}
@@ -126,7 +126,7 @@ func TestCompressedRequestIsReadAndForwardedAsItCame(t *testing.T) {
 		func(a *asked) { a.stream(); a.chunks(oc(said)); a.rst() },
 		func(a *asked) { a.stream(); a.chunks(oc(said+"eight"), fr("stop"), done); a.end() },
 	)
-	got, err := body2(dial(t, start(t, p).addr).post("/v1/chat/completions", b.String(), "Content-Encoding: gzip").response())
+	got, err := allOf(dial(t, start(t, p).addr).post("/v1/chat/completions", b.String(), "Content-Encoding: gzip").response())
 	if err != nil || text(t, got) != said+"eight" {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -143,7 +143,7 @@ func TestOwnRequestHeadersAreChecked(t *testing.T) {
 	s := start(t, p)
 	for _, h := range []string{"X-Run-Id: " + strings.Repeat("x", 200), "X-Run-Id: a/b", "X-Stream-Recovery: maybe"} {
 		res := dial(t, s.addr).post("/v1/messages", messagesAsk, h).response()
-		if got, _ := body2(res); res.StatusCode != 400 || !strings.Contains(got, `"type":"error"`) {
+		if got, _ := allOf(res); res.StatusCode != 400 || !strings.Contains(got, `"type":"error"`) {
 			t.Errorf("%s: %d %s", h, res.StatusCode, got)
 		}
 	}
@@ -158,7 +158,7 @@ func TestLoadIsBounded(t *testing.T) {
 	dial(t, s.addr).post("/v1/chat/completions", chatAsk)
 	p.next()
 	res := dial(t, s.addr).post("/v1/chat/completions", chatAsk).response()
-	if got, _ := body2(res); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(got, "MaxStreams") {
+	if got, _ := allOf(res); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(got, "MaxStreams") {
 		t.Errorf("%d %s", res.StatusCode, got)
 	}
 }
@@ -173,7 +173,7 @@ func TestControlCharactersAreRefused(t *testing.T) {
 		"in a value":    "POST /v1/messages HTTP/1.1\r\nHost: x\r\nX-A: a\x01b\r\n",
 	} {
 		res := dial(t, s.addr).say(head + "Content-Length: 0\r\n\r\n").response()
-		if got, _ := body2(res); res.StatusCode != 400 {
+		if got, _ := allOf(res); res.StatusCode != 400 {
 			t.Errorf("%s: %d %s", name, res.StatusCode, got)
 		}
 	}
@@ -194,7 +194,7 @@ func TestUnreadableRequests(t *testing.T) {
 		"an upstream nobody knows": {"GET /u/nobody/v1/models HTTP/1.1\r\nHost: x\r\n\r\n", 404, "no upstream of that name"},
 	} {
 		res := dial(t, s.addr).say(c.say).response()
-		if got, _ := body2(res); res.StatusCode != c.status || !strings.Contains(got, c.want) {
+		if got, _ := allOf(res); res.StatusCode != c.status || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %d %s", name, res.StatusCode, got)
 		}
 	}

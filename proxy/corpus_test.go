@@ -63,7 +63,7 @@ func TestRecordingsPassByteIdentical(t *testing.T) {
 					a.end()
 				})
 				s := start(t, p)
-				got, err := body2(dial(t, s.addr).post(d.path, d.ask).response())
+				got, err := allOf(dial(t, s.addr).post(d.path, d.ask).response())
 				if got != stream || err != nil || p.hits() != 1 {
 					i := 0
 					for i < min(len(got), len(stream)) && got[i] == stream[i] {

@@ -115,7 +115,7 @@ func TestPipelinedByteIsNotDeparture(t *testing.T) {
 	if rest, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(rest), done) {
 		t.Fatalf("%q, %v", rest, err)
 	}
-	if got, err := body2(c.response()); err != nil || text(t, got) != "one" {
+	if got, err := allOf(c.response()); err != nil || text(t, got) != "one" {
 		t.Fatalf("the pipelined request got %q, %v", got, err)
 	}
 }
@@ -223,7 +223,8 @@ func TestClientLeavesOverTLS(t *testing.T) {
 	}
 }
 
-// The back-off of a request that nobody waits for any more must not be sat out.
+// Back-off, a head that does not come, silence in a stream: each has its deadline,
+// whatever the driver is blocked in.
 func TestDeadlinesAreKeptInEveryPhase(t *testing.T) {
 	go2 := make(chan struct{})
 	p := newProvider(t,
@@ -235,7 +236,7 @@ func TestDeadlinesAreKeptInEveryPhase(t *testing.T) {
 	s := start(t, p, relayed(func(c *relay.Config) {
 		c.Watch.Headers, c.Watch.Idle = 150*time.Millisecond, 150*time.Millisecond
 	}))
-	got, err := body2(dial(t, s.addr).post("/v1/chat/completions", chatAsk).response())
+	got, err := allOf(dial(t, s.addr).post("/v1/chat/completions", chatAsk).response())
 	if err != nil || text(t, got) != "one two three four" || p.hits() != 4 {
 		t.Fatalf("%d requests, client read %q, %v", p.hits(), got, err)
 	}

@@ -40,7 +40,7 @@ func TestDrainServesAndHealsToTheEnd(t *testing.T) {
 	head := until(t, res.Body, "seven ")
 	returned, err := shutdown(t.Context(), s)
 	eventually(t, "not ready", func() bool { return !s.Ready() && !s.Stats().Ready })
-	if got, err := body2(dial(t, s.addr).post("/v1/chat/completions", chatAsk).response()); err != nil || text(t, got) != "new" {
+	if got, err := allOf(dial(t, s.addr).post("/v1/chat/completions", chatAsk).response()); err != nil || text(t, got) != "new" {
 		t.Fatalf("a new request while draining: %q, %v", got, err)
 	}
 	close(cut)
@@ -51,7 +51,7 @@ func TestDrainServesAndHealsToTheEnd(t *testing.T) {
 	default:
 	}
 	close(finish)
-	rest, rerr := body2(res)
+	rest, rerr := allOf(res)
 	if rerr != nil || text(t, head+rest) != said+"eight" {
 		t.Fatalf("client read %q, %v", head+rest, rerr)
 	}
@@ -95,7 +95,7 @@ func TestDrainDeadlineEndsHonestly(t *testing.T) {
 				}
 				if phase.seen == "" {
 					res := c.response()
-					if got, _ := body2(res); res.StatusCode != 503 || !strings.Contains(got, `"type":"error"`) {
+					if got, _ := allOf(res); res.StatusCode != 503 || !strings.Contains(got, `"type":"error"`) {
 						t.Errorf("%d %s", res.StatusCode, got)
 					}
 				} else if rest, err := io.ReadAll(body); err == nil || !strings.Contains(string(rest), "event: error\n") {
@@ -123,7 +123,7 @@ func TestRequestCountsUntilItsBodyEnds(t *testing.T) {
 			t.Errorf("%s: %d in flight", path, got)
 		}
 		finish <- struct{}{}
-		body2(res)
+		allOf(res)
 		eventually(t, "out of flight", func() bool { return s.Stats().Live == 0 })
 	}
 }

@@ -57,7 +57,7 @@ func TestEveryFaultHeals(t *testing.T) {
 				} {
 					read := func(turn string) (string, string) {
 						res := dial(t, s.addr).post(d.path, turn, "Authorization: Bearer k", "x-api-key: k", "anthropic-version: 2023-06-01").response()
-						got, err := body2(res)
+						got, err := allOf(res)
 						if err != nil || res.StatusCode != http.StatusOK {
 							t.Fatalf("%s: %d %v %s\n%s", d.path, res.StatusCode, err, got, exchanges(f))
 						}

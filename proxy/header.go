@@ -18,8 +18,8 @@ func ownHeader(name string) bool {
 	return strings.EqualFold(name, headerRun) || strings.EqualFold(name, headerRecovery) || strings.EqualFold(name, headerOnDisconnect)
 }
 
-// credentialHeader reports the fields that callers identify themselves by, in
-// the order in which they are believed.
+// credentialHeaders are the fields that callers identify themselves by, in the
+// order in which they are believed.
 var credentialHeaders = []string{"Authorization", "x-api-key", "api-key", "x-goog-api-key"}
 
 func credentialHeader(name string) bool {

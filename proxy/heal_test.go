@@ -82,7 +82,7 @@ func TestUntouchedStreamIsByteIdenticalBothWays(t *testing.T) {
 			p := newProvider(t, func(a *asked) { a.stream("request-id: req_1"); a.chunk(c.stream); a.end() })
 			s := start(t, p)
 			res := dial(t, s.addr).post(c.path, c.ask, "X-Odd-Name: kept").response()
-			got, err := body2(res)
+			got, err := allOf(res)
 			if err != nil || got != c.stream {
 				t.Fatalf("client got %q, %v; want %q", got, err, c.stream)
 			}
@@ -122,7 +122,7 @@ func TestCutStreamHeals(t *testing.T) {
 				},
 			)
 			s := start(t, p)
-			got, err := body2(dial(t, s.addr).post("/v1/chat/completions", chatAsk).response())
+			got, err := allOf(dial(t, s.addr).post("/v1/chat/completions", chatAsk).response())
 			if err != nil || text(t, got) != said+" the woods." {
 				t.Fatalf("client read %q, %v", text(t, got), err)
 			}
@@ -139,7 +139,7 @@ func TestCutStreamHeals(t *testing.T) {
 				func(a *asked) { a.stream(); a.chunks(ms(), mt(" the woods."), me()); a.end() },
 			)
 			s := start(t, p)
-			got, err := body2(dial(t, s.addr).post("/v1/messages", messagesAsk).response())
+			got, err := allOf(dial(t, s.addr).post("/v1/messages", messagesAsk).response())
 			if err != nil || text(t, got) != said+" the woods." {
 				t.Fatalf("client read %q, %v", text(t, got), err)
 			}
@@ -160,7 +160,7 @@ func TestHeadIsWithheldThroughRetries(t *testing.T) {
 		p := newProvider(t, overloaded, func(a *asked) { a.stream(); a.chunks(ms(), mt("hi"), me()); a.end() })
 		s := start(t, p)
 		res := dial(t, s.addr).post("/v1/messages", messagesAsk).response()
-		got, err := body2(res)
+		got, err := allOf(res)
 		if res.StatusCode != 200 || err != nil || text(t, got) != "hi" {
 			t.Fatalf("status %d, %q, %v", res.StatusCode, got, err)
 		}
@@ -169,7 +169,7 @@ func TestHeadIsWithheldThroughRetries(t *testing.T) {
 		p := newProvider(t, overloaded)
 		s := start(t, p, relayed(func(c *relay.Config) { c.Recoveries = 2 }))
 		res := dial(t, s.addr).post("/v1/messages", messagesAsk).response()
-		got, _ := body2(res)
+		got, _ := allOf(res)
 		if res.StatusCode != 529 || !strings.Contains(got, "Overloaded") || res.Header.Get("x-should-retry") != "false" || res.Header.Get("request-id") != "req_o" {
 			t.Fatalf("status %d, header %v, body %s", res.StatusCode, res.Header, got)
 		}

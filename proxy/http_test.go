@@ -33,7 +33,7 @@ func TestCompressedAnswerIsDecodedEventByEvent(t *testing.T) {
 	res := dial(t, s.addr).post("/v1/chat/completions", chatAsk, "Accept-Encoding: gzip, deflate, br, zstd").response()
 	head := until(t, res.Body, "six ")
 	close(read)
-	rest, err := body2(res)
+	rest, err := allOf(res)
 	if got := text(t, head+rest); err != nil || got != "one two three four five six seven" {
 		t.Fatalf("client read %q, %v", got, err)
 	}
@@ -69,7 +69,7 @@ func TestEachEventIsFlushed(t *testing.T) {
 				until(t, res.Body, fmt.Sprintf("word%d. ", i))
 				next <- struct{}{}
 			}
-			if _, err := body2(res); err != nil {
+			if _, err := allOf(res); err != nil {
 				t.Fatal(err)
 			}
 			if path == "/v1/chat/completions" && (res.Header.Get("X-Accel-Buffering") != "no" || res.Header.Get("Cache-Control") != "no-cache") {
@@ -85,7 +85,7 @@ func TestConnectionIsKeptAndItsDeathSurvived(t *testing.T) {
 	s := start(t, p)
 	c := dial(t, s.addr)
 	for i := range 3 {
-		if got, err := body2(c.post("/v1/chat/completions", chatAsk).response()); err != nil || text(t, got) != "ok" {
+		if got, err := allOf(c.post("/v1/chat/completions", chatAsk).response()); err != nil || text(t, got) != "ok" {
 			t.Fatalf("request %d: %q, %v", i, got, err)
 		}
 		// The settler gives the connection back behind the client's end.
@@ -113,7 +113,7 @@ func TestContentLengthOfAStreamIsDropped(t *testing.T) {
 		},
 	)
 	res := dial(t, start(t, p).addr).post("/v1/chat/completions", chatAsk).response()
-	got, err := body2(res)
+	got, err := allOf(res)
 	if err != nil || res.ContentLength != -1 || text(t, got) != "one two three four five six seven eight" {
 		t.Fatalf("length %d, %q, %v", res.ContentLength, got, err)
 	}
@@ -134,7 +134,7 @@ func TestHeaders(t *testing.T) {
 				"Connection: X-Mine, keep-alive", "X-Mine: 1", "Keep-Alive: 1", "TE: trailers", "Proxy-Authorization: Basic x", "Upgrade: h2c",
 				"X-Run-Id: run-7", "X-Stream-Recovery: transparent", "X-Run-On-Disconnect: finish",
 				"anthropic-beta: one", "anthropic-beta: two", "Authorization: Bearer k", "lower-case: v").response()
-			body2(res)
+			allOf(res)
 			up := p.next()
 			for _, gone := range []string{"X-Mine", "Keep-Alive", "Te", "Proxy-Authorization", "Upgrade", "X-Run-Id", "X-Stream-Recovery", "X-Run-On-Disconnect", "Connection"} {
 				if v := up.req.Header.Values(gone); len(v) > 0 {
@@ -172,7 +172,7 @@ func TestContinuationKeepsHeadersAndQuery(t *testing.T) {
 		func(a *asked) { a.stream(); a.chunks(ms(), mt(" four"), me()); a.end() },
 	)
 	s := start(t, p)
-	body2(dial(t, s.addr).post("/v1/messages?beta=true", messagesAsk, "anthropic-beta: one", "anthropic-beta: two", "x-api-key: k", "anthropic-version: 2023-06-01").response())
+	allOf(dial(t, s.addr).post("/v1/messages?beta=true", messagesAsk, "anthropic-beta: one", "anthropic-beta: two", "x-api-key: k", "anthropic-version: 2023-06-01").response())
 	p.next()
 	a := p.next()
 	if a.path != "/v1/messages?beta=true" || len(a.req.Header.Values("anthropic-beta")) != 2 || a.req.Header.Get("x-api-key") != "k" || a.req.Header.Get("anthropic-version") == "" {
@@ -187,7 +187,7 @@ func TestUpstreamOwnCredentialAndHeaders(t *testing.T) {
 		c.Upstreams[2].Header = upstream.Header{{Name: "X-Title", Value: "unbroken"}}
 		c.Upstreams[2].Host = "provider.example"
 	})
-	body2(dial(t, s.addr).post("/u/other/v1/chat/completions", `{"model":"m","messages":[]}`, "Authorization: Bearer mine", "x-title: client").response())
+	allOf(dial(t, s.addr).post("/u/other/v1/chat/completions", `{"model":"m","messages":[]}`, "Authorization: Bearer mine", "x-title: client").response())
 	a := p.next()
 	if strings.Contains(a.head, "mine") || a.req.Header.Get("api-key") != "theirs" || a.req.Header.Get("X-Title") != "unbroken" || a.req.Host != "provider.example" || a.path != "/api/v1/chat/completions" {
 		t.Errorf("upstream got %s", a.head)
@@ -203,7 +203,7 @@ func TestMislabelledStreamIsRelabelled(t *testing.T) {
 		}
 		p := newProvider(t, func(a *asked) { a.say(header + "\r\n"); a.chunks(oc("ok"), fr("stop"), done); a.end() })
 		res := dial(t, start(t, p).addr).post("/v1/chat/completions", chatAsk).response()
-		got, err := body2(res)
+		got, err := allOf(res)
 		if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") || text(t, got) != "ok" || err != nil {
 			t.Errorf("%q became %q: %q, %v", label, res.Header.Get("Content-Type"), got, err)
 		}

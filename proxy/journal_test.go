@@ -100,7 +100,7 @@ func TestSleepingStoreDoesNotHoldAStreamUp(t *testing.T) {
 			head := until(t, res.Body, "three ")
 			st.Sleep()
 			close(next)
-			rest, err := body2(res)
+			rest, err := allOf(res)
 			if err != nil || text(t, head+rest) != "one two three four" {
 				t.Fatalf("%q, %v", head+rest, err)
 			}
@@ -144,12 +144,12 @@ func TestNewerClaimFencesTheOlderConnection(t *testing.T) {
 			s := start(t, p, with)
 			older := dial(t, s.addr).post("/v1/messages", messagesAsk, "X-Run-Id: r1").response()
 			head := until(t, older.Body, "one two")
-			got, err := body2(dial(t, s.addr).post("/v1/messages", messagesAsk, "X-Run-Id: r1").response())
+			got, err := allOf(dial(t, s.addr).post("/v1/messages", messagesAsk, "X-Run-Id: r1").response())
 			if err != nil || text(t, got) != "newer" {
 				t.Fatalf("the newer connection got %q, %v", got, err)
 			}
 			close(finish)
-			rest, err := body2(older)
+			rest, err := allOf(older)
 			if err == nil || strings.Contains(rest, messageStop) || !strings.Contains(rest, "event: error\n") {
 				t.Errorf("the older connection got %q, %v", head+rest, err)
 			}
@@ -167,9 +167,9 @@ func TestCallersDoNotFenceEachOther(t *testing.T) {
 	s := start(t, p)
 	older := dial(t, s.addr).post("/v1/messages", messagesAsk, "X-Run-Id: r1", "x-api-key: a").response()
 	head := until(t, older.Body, "one")
-	body2(dial(t, s.addr).post("/v1/messages", messagesAsk, "X-Run-Id: r1", "x-api-key: b").response())
+	allOf(dial(t, s.addr).post("/v1/messages", messagesAsk, "X-Run-Id: r1", "x-api-key: b").response())
 	close(finish)
-	if rest, err := body2(older); err != nil || text(t, head+rest) != "one two" {
+	if rest, err := allOf(older); err != nil || text(t, head+rest) != "one two" {
 		t.Errorf("%q, %v", head+rest, err)
 	}
 }

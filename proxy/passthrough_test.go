@@ -22,12 +22,12 @@ func TestBodiesOfFiftyMegabytes(t *testing.T) {
 		a.end()
 	})
 	s := start(t, p)
-	got, err := body2(dial(t, s.addr).post("/v1/chat/completions", ask).response())
+	got, err := allOf(dial(t, s.addr).post("/v1/chat/completions", ask).response())
 	if want := fmt.Sprintf("%x", sha256.Sum256([]byte(ask))); err != nil || text(t, got) != want {
 		t.Errorf("another body arrived: %q, %v", got, err)
 	}
 	res := dial(t, s.addr).say("GET /v1/files/f/content HTTP/1.1\r\nHost: x\r\n\r\n").response()
-	if got, err := body2(res); err != nil || got != big || res.ContentLength != int64(len(big)) {
+	if got, err := allOf(res); err != nil || got != big || res.ContentLength != int64(len(big)) {
 		t.Errorf("%d bytes came down, %v", len(got), err)
 	}
 }
@@ -54,7 +54,7 @@ func TestBodyAboveTheLimitIsStreamedThroughUnprotected(t *testing.T) {
 			c := dial(t, s.addr)
 			send(c)
 			res := c.response()
-			if got, err := body2(res); err != nil || text(t, got) != "ok" {
+			if got, err := allOf(res); err != nil || text(t, got) != "ok" {
 				t.Fatalf("%q, %v", got, err)
 			}
 			if got := res.Header.Get(headerProtection); got != "off; reason=body_too_large" {
@@ -79,7 +79,7 @@ func TestAnswerBeforeTheBodyWasTaken(t *testing.T) {
 	c := dial(t, s.addr)
 	c.say("POST /v1/files HTTP/1.1\r\nHost: x\r\nX-Test-Unread: 1\r\nContent-Length: 100000000\r\n\r\n" + strings.Repeat("x", 1<<20))
 	res := c.response()
-	if got, _ := body2(res); res.StatusCode != 413 || !strings.Contains(got, "too big") {
+	if got, _ := allOf(res); res.StatusCode != 413 || !strings.Contains(got, "too big") {
 		t.Fatalf("%d %q", res.StatusCode, got)
 	}
 	eventually(t, "nothing is in flight", func() bool { return s.Stats().Live == 0 })
@@ -112,7 +112,7 @@ func TestStrangeRequestsAreRelayedUntouched(t *testing.T) {
 				header = append(header, "Content-Encoding: "+c.coding)
 			}
 			res := dial(t, start(t, p).addr).post("/v1/chat/completions", c.body, header...).response()
-			got, err := body2(res)
+			got, err := allOf(res)
 			if res.StatusCode != 400 || got != "their words" || err != nil || res.Header.Get(headerProtection) != "off; reason="+c.reason {
 				t.Errorf("%d %q %v %v", res.StatusCode, got, err, res.Header)
 			}
@@ -131,7 +131,7 @@ func TestUntouchedBodyThatIsCutIsCutForTheClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := dial(t, start(t, newProvider(t, script)).addr).say("GET /v1/files HTTP/1.1\r\nHost: x\r\n\r\n").response()
-			if got, err := body2(res); err == nil {
+			if got, err := allOf(res); err == nil {
 				t.Errorf("the cut is hidden: %q", got)
 			}
 		})
@@ -161,7 +161,7 @@ func TestUntouchedOddities(t *testing.T) {
 	}
 	const odd = "/v1//odd;x=%2f%zz/?a;b=//&c=%"
 	res = c.say("PURGE " + odd + " HTTP/1.1\r\nHost: x\r\nAccept-Encoding: br\r\n\r\n").response()
-	if got, err := body2(res); err != nil || got != "PURGE "+odd || res.Header.Get("Content-Encoding") != "br" {
+	if got, err := allOf(res); err != nil || got != "PURGE "+odd || res.Header.Get("Content-Encoding") != "br" {
 		t.Errorf("%q %v %v", got, err, res.Header)
 	}
 }

@@ -273,8 +273,8 @@ func (c *client) response() *http.Response {
 	return res
 }
 
-// body reads a body to its end, and how it ended.
-func body2(res *http.Response) (string, error) {
+// allOf reads a body to its end, and tells how it ended.
+func allOf(res *http.Response) (string, error) {
 	b, err := io.ReadAll(res.Body)
 	return string(b), err
 }

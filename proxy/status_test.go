@@ -19,7 +19,7 @@ func TestIdempotencyKey(t *testing.T) {
 		func(a *asked) { a.stream(); a.chunks(oc(said+"eight"), fr("stop"), done); a.end() },
 	)
 	s := start(t, p)
-	if got, err := body2(dial(t, s.addr).post("/v1/chat/completions", chatAsk, "Idempotency-Key: mine").response()); err != nil || text(t, got) != said+"eight" {
+	if got, err := allOf(dial(t, s.addr).post("/v1/chat/completions", chatAsk, "Idempotency-Key: mine").response()); err != nil || text(t, got) != said+"eight" {
 		t.Fatalf("%q, %v", got, err)
 	}
 	var keys []string
@@ -46,7 +46,7 @@ func TestLongStreamOutlivesEveryTimeout(t *testing.T) {
 		c.HeaderTimeout, c.BodyStall, c.WriteStall, c.IdleTimeout, c.PassHead = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
 	})
 	for _, path := range []string{"/v1/chat/completions", "/v1/other"} {
-		if got, err := body2(dial(t, s.addr).post(path, chatAsk).response()); err != nil || strings.Count(got, "word ") != 30 {
+		if got, err := allOf(dial(t, s.addr).post(path, chatAsk).response()); err != nil || strings.Count(got, "word ") != 30 {
 			t.Errorf("%s: %d words, %v", path, strings.Count(got, "word "), err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestPermanentRefusalIsRelayed(t *testing.T) {
 		body := fmt.Sprintf(`{"error": {"message":"no %d","type":"invalid_request_error"}}`, status)
 		p := newProvider(t, func(a *asked) { a.answer(status, body, "Content-Type: application/json") })
 		res := dial(t, start(t, p).addr).post("/v1/chat/completions", chatAsk).response()
-		got, err := body2(res)
+		got, err := allOf(res)
 		if res.StatusCode != status || got != body || err != nil || p.hits() != 1 || res.Header.Get("x-should-retry") != "" {
 			t.Errorf("%d: %d %q %v, %d requests", status, res.StatusCode, got, err, p.hits())
 		}
@@ -105,7 +105,7 @@ func TestInterruptedStreamsDoNotMix(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			got, err := body2(res)
+			got, err := allOf(res)
 			if want := "this is the answer for " + token + " and nobody else"; err != nil || text(t, got) != want {
 				t.Errorf("%s got %q, %v", token, text(t, got), err)
 			}
@@ -121,7 +121,7 @@ func TestWholeAnswerIsProtectedToo(t *testing.T) {
 		func(a *asked) { a.answer(200, answer, "Content-Type: application/json") },
 	)
 	res := dial(t, start(t, p).addr).post("/v1/chat/completions", ask).response()
-	got, err := body2(res)
+	got, err := allOf(res)
 	if err != nil || got != answer || res.ContentLength != int64(len(answer)) || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%q %v %v", got, err, res.Header)
 	}
