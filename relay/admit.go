@@ -57,7 +57,7 @@ func (s *Stream) admit(e sse.Event, ds []turn.Delta, rewrite bool) {
 	b := e.Raw
 	if rewrite {
 		s.scratch = s.d.Rewrite(s.scratch[:0], s.req, e, ds, &s.said)
-		b = s.scratch
+		b = oneLine(s.scratch)
 	}
 	var saw sight
 	for i := range ds {
