@@ -89,6 +89,21 @@ func Turn(scope Scope, run RunID, request Fingerprint) TurnKey {
 
 func (k TurnKey) String() string { return hex.EncodeToString(k[:]) }
 
+// AskKey identifies what a caller asks, whatever the run.
+type AskKey [sha256.Size]byte
+
+// Ask returns the key under which the turns that scope opens with request are
+// offered for adoption (see [Index]).
+func Ask(scope Scope, request Fingerprint) AskKey {
+	h := sha256.New()
+	add(h, "unbroken ask 1")
+	h.Write(scope[:])
+	h.Write(request[:])
+	return AskKey(h.Sum(nil))
+}
+
+func (k AskKey) String() string { return hex.EncodeToString(k[:]) }
+
 // add hashes s with its length, so that no two lists of parts look alike.
 func add(h hash.Hash, s string) {
 	length(h, len(s))

@@ -30,9 +30,12 @@ type Memory struct {
 
 	mu    sync.Mutex
 	turns map[TurnKey]*held
-	total int64  // bytes of all logs
-	last  uint64 // largest fence ever given
-	swept time.Time
+	// offers and secrets: see memory_powers.go.
+	offers  map[AskKey][]offer
+	secrets map[string][]byte
+	total   int64  // bytes of all logs
+	last    uint64 // largest fence ever given
+	swept   time.Time
 }
 
 // held is a record and the fence that may write it. Record.Owner is empty when
@@ -62,7 +65,7 @@ func NewMemory(c MemoryConfig) *Memory {
 	if c.MaxTotal == 0 {
 		c.MaxTotal = 1 << 30
 	}
-	return &Memory{c: c, turns: map[TurnKey]*held{}}
+	return &Memory{c: c, turns: map[TurnKey]*held{}, offers: map[AskKey][]offer{}, secrets: map[string][]byte{}}
 }
 
 // Claim implements [Store].
@@ -242,6 +245,7 @@ func (m *Memory) sweep(now time.Time) {
 			m.drop(key, h)
 		}
 	}
+	m.sweepOffers()
 }
 
 // room makes room for n more bytes and reports whether there is.

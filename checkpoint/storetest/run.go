@@ -50,6 +50,12 @@ func Run(t *testing.T, open func(t *testing.T) checkpoint.Store) {
 		{"a call is repeated after a lost answer", lostAnswers},
 		{"a call is repeated after it never arrived", neverArrived},
 		{"a sleeping store wakes up", sleeping},
+		{"a turn is followed while it grows", followed},
+		{"an orphan is adopted once", adopted},
+		{"only orphans are adopted", onlyOrphans},
+		{"the turn of the dead is adopted", deadAdopted},
+		{"racing adoptions share what is offered", racingAdoptions},
+		{"a secret is made once", secret},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.run(&bench{T: t, ctx: t.Context(), store: open(t)})
