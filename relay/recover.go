@@ -180,11 +180,10 @@ func (s *Stream) retreat() {
 
 // dropHeld forgets what was held back.
 func (s *Stream) dropHeld() {
-	x := s.extent()
-	if s.holding {
-		x = s.shown
+	if !s.holding {
+		return
 	}
-	s.recede(x)
+	s.recede(s.shown)
 	s.held, s.holding, s.shown = s.held[:0], false, extent{}
 }
 
