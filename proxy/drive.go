@@ -69,7 +69,7 @@ func (d *drive) toHead() (head *relay.Head) {
 		if d.fx.End != relay.Open {
 			return nil
 		}
-		d.step(d.next())
+		d.advance()
 	}
 }
 
@@ -94,7 +94,7 @@ func (d *drive) pump(w io.Writer) (err error) {
 		case relay.Abort:
 			return errAborted
 		}
-		d.step(d.next())
+		d.advance()
 		d.persist()
 	}
 }
@@ -171,34 +171,41 @@ func (d *drive) left() {
 	}
 }
 
-// next waits for something to happen.
-func (d *drive) next() relay.Input {
+// advance waits for something to happen, and feeds it to the machine.
+func (d *drive) advance() {
 	for {
 		if in := d.life.signal(); in != nil {
 			d.now = time.Now()
-			return in
+			d.step(in)
+			return
 		}
-		var in relay.Input
 		if d.res != nil {
 			d.life.due(d.m.Deadline())
-			in = d.read()
-		} else {
-			in = d.wait()
+			p, err := d.res.Next()
+			d.now = time.Now()
+			if err == nil {
+				d.fx = d.m.Feed(d.now, d.nth, p)
+				d.observe()
+				return
+			}
+			if in := d.stopped(err); in != nil {
+				d.step(in)
+				return
+			}
+			continue
 		}
+		in := d.wait()
 		d.now = time.Now()
 		if in != nil {
-			return in
+			d.step(in)
+			return
 		}
 	}
 }
 
-// read waits for bytes of the current attempt.
-func (d *drive) read() relay.Input {
-	p, err := d.res.Next()
-	switch err {
-	case nil:
-		return relay.Chunk{Attempt: d.nth, Bytes: p}
-	case upstream.ErrWoken:
+// stopped is what the end of a read means; nil: the driver was woken for a signal.
+func (d *drive) stopped(err error) relay.Input {
+	if err == upstream.ErrWoken {
 		if d.life.flags.Load() != 0 {
 			return nil
 		}
