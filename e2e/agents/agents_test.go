@@ -46,7 +46,7 @@ func unnoticed(t *testing.T, m, good measurement) {
 	if r.transcript.final != answer {
 		t.Errorf("the answer is %q", r.transcript.final)
 	}
-	if d := r.transcript.difference(good.run.transcript); d != "" {
+	if d := r.transcript.thoughtless().difference(good.run.transcript); d != "" {
 		t.Errorf("the agent noticed: %s", d)
 	}
 	if m.asked != good.asked {
@@ -80,7 +80,7 @@ func (h *house) measure(t *testing.T, setting string, b breakage) measurement {
 	t.Helper()
 	b = b.withDefaults()
 	m := measurement{setting: setting, breakage: b}
-	provider := newProvider(t, b.seamOf())
+	provider := newProvider(t, b.scenario(), b.seam)
 	faults := launch(t, h.unbroken, b.faults(provider.URL())...)
 	front, proxy := faults, (*process)(nil)
 	if setting == "unbroken" {

@@ -1,10 +1,6 @@
 package agents
 
-import (
-	"time"
-
-	"github.com/unbroken-llm/unbroken/faultinject"
-)
+import "time"
 
 // The models: one that takes a prefill, one that has to be asked to go on.
 const (
@@ -18,7 +14,8 @@ type breakage struct {
 	script string
 	hits   int // streams that it has to break; 0 without a script
 	model  string
-	seam   string
+	seam   string        // how the model joins what it is asked to continue
+	thinks bool          // before everything it says
 	limit  time.Duration // how long the agent may take, a minute if 0
 }
 
@@ -31,7 +28,7 @@ var alone = []breakage{
 	{name: "reset once in the tool call", script: "every stream: rst inside tool-args 2 once", hits: 1},
 	{name: "overloaded once in the text", script: "every stream: error overloaded in text 4 once", hits: 2},
 	{name: "silent once in the text", script: "every stream: stall 300s in text 4 once", hits: 1, limit: 20 * time.Second},
-	{name: "cut every time", script: "attempt *: rst at byte 300", hits: 1, limit: 40 * time.Second},
+	{name: "cut every time", script: "attempt *: rst at start", hits: 1, limit: 40 * time.Second},
 }
 
 // behind is what unbroken has to hide.
@@ -50,6 +47,20 @@ var behind = []breakage{
 	{name: "cut once in the text, no prefill", script: "every stream: fin in text 4 once", hits: 2, model: asked},
 	{name: "cut once in the tool call, no prefill", script: "every stream: fin inside tool-args 2 once", hits: 1, model: asked},
 	{name: "cut once in the text, model starts over", script: "every stream: rst in text 4 once", hits: 2, model: asked, seam: "restart"},
+	{name: "cut once in the reasoning", script: "every stream: rst in thinking 4 once", hits: 2, model: asked, thinks: true},
+	{name: "cut once in the text, after reasoning", script: "every stream: fin in text 4 once", hits: 2, model: asked, thinks: true},
+	{name: "cut once in the tool call, after reasoning", script: "every stream: fin inside tool-args 2 once", hits: 1, model: asked, thinks: true},
+	{name: "cut once in the text, after reasoning, prefill", script: "every stream: fin in text 4 once", hits: 2, thinks: true},
+}
+
+// thinkingAgent is the scenario of a model that thinks; see package faultinject.
+const thinkingAgent = "thinking-agent"
+
+func (b breakage) scenario() string {
+	if b.thinks {
+		return thinkingAgent
+	}
+	return "auto"
 }
 
 func (b breakage) withDefaults() breakage {
@@ -74,5 +85,3 @@ func (b breakage) faults(target string) []string {
 func serve(target string) []string {
 	return []string{"serve", "--listen", "127.0.0.1:0", "--admin", "off", "--idle", "2s", "--log-format", "json", "--upstream", "anthropic=" + target}
 }
-
-func (b breakage) seamOf() faultinject.Seam { return faultinject.Seam{Name: b.seam} }

@@ -19,11 +19,12 @@ const (
 )
 
 // newProvider starts the model: it calls Bash once and then answers.
-func newProvider(t *testing.T, seam faultinject.Seam) *faultinject.Server {
+func newProvider(t *testing.T, scenario, seam string) *faultinject.Server {
 	t.Helper()
 	p, err := faultinject.New(faultinject.Config{
-		Seam:  seam,
-		Calls: []faultinject.ToolCall{{Name: "Bash", Args: `{"command":"` + command + `","description":"append a line and count"}`}},
+		Scenario: scenario,
+		Seam:     faultinject.Seam{Name: seam},
+		Calls:    []faultinject.ToolCall{{Name: "Bash", Args: `{"command":"` + command + `","description":"append a line and count"}`}},
 	})
 	if err != nil {
 		t.Fatal(err)

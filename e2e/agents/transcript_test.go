@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,9 @@ import (
 // tokens, and deltas joined, since a word may arrive in one piece or in two.
 type transcript struct {
 	seen    []string
-	retries int // the agent told of another attempt
+	open    string // kind of the block that is being streamed
+	blocks  int    // of the message that is being streamed
+	retries int    // the agent told of another attempt
 	final   string
 	isError bool
 	in, out int // tokens, as the agent adds them up
@@ -29,6 +32,7 @@ type message struct {
 		Delta        struct {
 			Text        string `json:"text"`
 			PartialJSON string `json:"partial_json"`
+			Thinking    string `json:"thinking"`
 			StopReason  string `json:"stop_reason"`
 		} `json:"delta"`
 	} `json:"event"`
@@ -39,19 +43,20 @@ type message struct {
 	Result     string `json:"result"`
 	NumTurns   int    `json:"num_turns"`
 	StopReason string `json:"stop_reason"`
-	Usage      struct {
-		Input  int `json:"input_tokens"`
-		Output int `json:"output_tokens"`
-	} `json:"usage"`
+	ModelUsage map[string]struct {
+		Input  int `json:"inputTokens"`
+		Output int `json:"outputTokens"`
+	} `json:"modelUsage"`
 }
 
 type content struct {
-	Type    string          `json:"type"`
-	Text    string          `json:"text"`
-	Name    string          `json:"name"`
-	Input   json.RawMessage `json:"input"`
-	Content json.RawMessage `json:"content"`
-	IsError bool            `json:"is_error"`
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Thoughts string          `json:"thinking"`
+	Name     string          `json:"name"`
+	Input    json.RawMessage `json:"input"`
+	Content  json.RawMessage `json:"content"`
+	IsError  bool            `json:"is_error"`
 }
 
 // readTranscript reads what Claude Code wrote. What precedes an error is
@@ -73,13 +78,20 @@ func (t *transcript) add(m message) {
 		t.event(m)
 	case "assistant", "user":
 		for _, c := range m.Message.Content {
-			t.say("%s %s", m.Type, c)
+			t.say("%s", c)
 		}
 	case "result":
 		t.final, t.isError = m.Result, m.IsError
-		t.in, t.out = m.Usage.Input, m.Usage.Output
+		for _, u := range m.ModelUsage {
+			t.in, t.out = t.in+u.Input, t.out+u.Output
+		}
 		t.say("result %s error=%t turns=%d stop=%s %s", m.Subtype, m.IsError, m.NumTurns, m.StopReason, m.Result)
-	default: // system: init, status, api_retry …
+	case "system": // init, status, api_retry …
+		if m.Subtype == "thinking_tokens" { // a count that runs while a block streams
+			return
+		}
+		fallthrough
+	default:
 		if strings.Contains(m.Subtype, "retry") {
 			t.retries++
 		}
@@ -91,13 +103,23 @@ func (t *transcript) add(m message) {
 func (t *transcript) event(m message) {
 	e := m.Event
 	switch e.Type {
+	case "message_start":
+		t.blocks = 0
+		t.say("%s", e.Type)
 	case "content_block_start":
-		t.say("block %d %s: ", e.Index, e.ContentBlock.Type)
-	case "content_block_delta":
-		if len(t.seen) == 0 {
-			t.say("block %d without a start: ", e.Index)
+		if e.Index != t.blocks || t.open != "" {
+			t.say("block %d begins after %d blocks and in the middle of %q", e.Index, t.blocks, t.open)
 		}
-		t.seen[len(t.seen)-1] += e.Delta.Text + e.Delta.PartialJSON
+		t.blocks, t.open = e.Index+1, e.ContentBlock.Type
+		t.say("%s streams: ", t.open)
+	case "content_block_delta":
+		if t.open == "" {
+			t.say("block %d goes on and is not open: ", e.Index)
+		}
+		t.seen[len(t.seen)-1] += e.Delta.Text + e.Delta.PartialJSON + e.Delta.Thinking
+	case "content_block_stop":
+		t.say("%s ends", t.open)
+		t.open = ""
 	case "message_delta":
 		t.say("%s %s", e.Type, e.Delta.StopReason)
 	case "ping":
@@ -113,11 +135,20 @@ func (t *transcript) say(format string, args ...any) {
 func (c content) String() string {
 	switch c.Type {
 	case "tool_use":
-		return fmt.Sprintf("tool_use %s %s", c.Name, c.Input)
+		return fmt.Sprintf("tool_use is %s %s", c.Name, c.Input)
 	case "tool_result":
-		return fmt.Sprintf("tool_result error=%t %s", c.IsError, c.Content)
+		return fmt.Sprintf("tool_result is error=%t %s", c.IsError, c.Content)
 	}
-	return c.Type + " " + c.Text
+	return c.Type + " is " + c.Text + c.Thoughts
+}
+
+// thoughtless is a transcript without reasoning. Reasoning that was cut cannot go
+// on: what was shown of it stays, as a block of its own, and it begins anew.
+func (t transcript) thoughtless() transcript {
+	t.seen = slices.DeleteFunc(slices.Clone(t.seen), func(l string) bool {
+		return strings.HasPrefix(l, "thinking ")
+	})
+	return t
 }
 
 // difference shows where two transcripts part.

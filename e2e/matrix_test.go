@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"flag"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/unbroken-llm/unbroken/faultinject"
+)
+
+// Cases wait more than they work: for back-off, for stalls, for a retry-after.
+// Rows are parallel subtests, so that -run picks any of them.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// clocked bounds how many rows whose provider is noticed by silence run at once,
+// so that a busy machine is not taken for one.
+var clocked = make(chan struct{}, 4)
+
+func TestGoClients(t *testing.T) { runMatrix(t, goClients) }
+
+func TestNodeClients(t *testing.T) { runMatrix(t, inNode(t)) }
+
+// runMatrix has each client meet each fault in each scenario.
+func runMatrix(t *testing.T, clients []client) {
+	sheet := newSheet(clients)
+	direct := newProvider(t)
+	t.Run("matrix", func(t *testing.T) {
+		for _, c := range clients {
+			t.Run(c.name, func(t *testing.T) {
+				m := &measure{client: c, direct: direct, seen: map[string]func() outcome{}}
+				for i := range faults {
+					f := &faults[i]
+					if f.on != "" && (f.on == "chat") != c.chat {
+						continue
+					}
+					t.Run(f.name, func(t *testing.T) {
+						t.Parallel()
+						runRow(t, m, f, sheet)
+					})
+				}
+			})
+		}
+	})
+	t.Logf("\n%s", sheet)
+}
+
+// runRow has one client meet one fault in each scenario.
+func runRow(t *testing.T, m *measure, f *fault, sheet *sheet) {
+	if f.via == hasty {
+		clocked <- struct{}{}
+		defer func() { <-clocked }()
+	}
+	st := newStage(t, f.via)
+	for _, sc := range scenarios {
+		if !f.applies(m.client, sc) {
+			continue
+		}
+		want := f.expect(sc)
+		want.unbroken = m.of(t, sc, "").reply.Message
+		if want.verdict == relayed || want.verdict == verbatim {
+			o := m.of(t, sc, f.line(sc))
+			want.direct = &o
+		}
+		var got outcome
+		got.reply, got.exchanges = st.play(t, m.client, sc, f.line(sc))
+		problems := want.problems(got)
+		if x := got.exchanges; len(x) > 0 && x[0].Fault != "" && !x[0].Applied {
+			problems = append(problems, "the fault's place was never reached")
+		}
+		verdict := want.verdict
+		if len(problems) > 0 {
+			verdict = wrong
+		}
+		sheet.enter(f, m.client, sc, verdict, len(got.exchanges))
+		for _, p := range problems {
+			t.Errorf("%s: %s", sc.name, p)
+		}
+		if len(problems) > 0 {
+			t.Logf("%s: the provider saw: %s", sc.name, story(got.exchanges))
+		}
+	}
+}
+
+// measure is what a client gets from the provider itself.
+type measure struct {
+	client client
+	direct *stage
+
+	mu   sync.Mutex
+	seen map[string]func() outcome
+}
+
+// of returns what comes of a scenario under a script; without one, a whole
+// message.
+func (m *measure) of(t *testing.T, sc *scenario, script string) outcome {
+	t.Helper()
+	m.mu.Lock()
+	once := m.seen[sc.name+script]
+	if once == nil {
+		once = sync.OnceValue(func() outcome {
+			r, xs := m.direct.play(t, m.client, sc, script)
+			return outcome{r, xs}
+		})
+		m.seen[sc.name+script] = once
+	}
+	m.mu.Unlock()
+	o := once()
+	if script != "" {
+		return o
+	}
+	if o.reply.Failure != nil || len(o.exchanges) != 1 || o.exchanges[0].Ending != faultinject.Complete {
+		t.Fatalf("%s without a fault and a proxy: %+v; the provider saw: %s", sc.name, o.reply, story(o.exchanges))
+	}
+	if m := o.reply.Message; m.Text == "" || m.Finish == "" || m.Starts != 1 || sc.tools != (len(m.Calls) > 0) {
+		t.Fatalf("%s without a fault and a proxy is no whole message: %+v", sc.name, m)
+	}
+	return o
+}

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/faultinject"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// patience bounds what must happen; only a bug uses it up.
+const patience = 40 * time.Second
+
+// stage is a provider, perhaps with a proxy in front of it.
+type stage struct {
+	provider *faultinject.Server
+	base     string // what clients are pointed at
+}
+
+// newProvider is the provider itself.
+func newProvider(t testing.TB) *stage {
+	t.Helper()
+	s, err := faultinject.New(faultinject.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Close() })
+	return &stage{s, s.URL()}
+}
+
+// via says how a proxy reaches its provider, and how patient it is.
+type via uint8
+
+const (
+	overHTTP1 via = iota
+	overHTTP2
+	hasty // HTTP/1.1, and silence is an interruption after a fraction of a second
+)
+
+// newStage is a provider behind a proxy.
+func newStage(t testing.TB, v via) *stage {
+	t.Helper()
+	st := newProvider(t)
+	url := st.provider.URL()
+	cfg := proxy.Config{Relay: relay.Config{Grace: 150 * time.Millisecond}}
+	switch v {
+	case overHTTP2:
+		url = st.provider.H2CURL()
+	case hasty:
+		cfg.Relay.Hold, cfg.Relay.Heartbeat = 100*time.Millisecond, 100*time.Millisecond
+		cfg.Relay.Watch = interrupt.Config{
+			Headers: 500 * time.Millisecond, FirstToken: 2 * time.Second, Idle: 400 * time.Millisecond,
+			Progress: 600 * time.Millisecond, ProgressQuiet: 600 * time.Millisecond,
+		}
+	}
+	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url}, {Name: "anthropic", URL: url}}
+	out := upstream.New(upstream.Config{Proxy: upstream.NoProxy})
+	cfg.Client = out
+	s, err := proxy.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		_ = s.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		out.Close()
+	})
+	st.base = "http://" + l.Addr().String()
+	return st
+}
+
+// play has a client ask for a scenario under a script, and returns besides its
+// reply what reached the provider.
+func (st *stage) play(t testing.TB, c client, sc *scenario, script string) (reply, []faultinject.Exchange) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	turn := t.Name() + " " + sc.name
+	j := sc.job(c.chat)
+	j.Base = st.base
+	j.Headers = map[string]string{faultinject.HeaderScenario: sc.answer, faultinject.HeaderTurn: turn}
+	if script != "" {
+		j.Headers[faultinject.HeaderScript] = script
+	}
+	got, err := c.run(ctx, j)
+	if err != nil {
+		t.Fatalf("%s: %v", sc.name, err)
+	}
+	list, err := st.provider.WaitLog(ctx, func(l []faultinject.Exchange) bool {
+		for _, x := range l {
+			if x.Ending == "" {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatalf("%s: an exchange with the provider did not end: %v", sc.name, err)
+	}
+	var mine []faultinject.Exchange
+	for _, x := range list {
+		if x.Header.Get(faultinject.HeaderTurn) == turn {
+			mine = append(mine, x)
+		}
+	}
+	return got, mine
+}
+
+// story tells exchanges in a line.
+func story(xs []faultinject.Exchange) string {
+	var b strings.Builder
+	for i, x := range xs {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(string(x.Ending))
+		if x.Fault != "" {
+			b.WriteString(" (" + x.Fault + ")")
+		}
+		if x.Refusal != nil {
+			b.WriteString(" " + x.Refusal.Error())
+		}
+		if x.Continuation.Manner != faultinject.Fresh {
+			b.WriteString(", continuing by " + string(x.Continuation.Manner))
+		}
+	}
+	return b.String()
+}
