@@ -60,6 +60,9 @@ func checkThinking(w wireRequest) *Refusal {
 	if forced && alwaysThinks(w.Model) {
 		return invalid("tool_choice: forced tool use is not supported for this model.")
 	}
+	if r := checkEdits(w); r != nil {
+		return r
+	}
 	if w.Thinking.Type != "enabled" {
 		return nil
 	}
@@ -71,6 +74,22 @@ func checkThinking(w wireRequest) *Refusal {
 	}
 	if forced {
 		return invalid("Thinking may not be enabled when tool_choice forces tool use.")
+	}
+	return nil
+}
+
+// checkEdits refuses to clear thinking where there is none. Claude Code asks for
+// it with every request, so whoever switches thinking off for one of them has to
+// take the edit out (github.com/anthropics/claude-code/issues/11971, and, in the
+// words of today, github.com/router-for-me/CLIProxyAPI/issues/4957).
+func checkEdits(w wireRequest) *Refusal {
+	if w.Thinking.Type == "enabled" || w.Thinking.Type == "adaptive" || alwaysThinks(w.Model) {
+		return nil
+	}
+	for _, e := range w.ContextManagement.Edits {
+		if strings.HasPrefix(e.Type, "clear_thinking") {
+			return invalid("`%s` strategy requires `thinking` to be enabled or adaptive", e.Type)
+		}
 	}
 	return nil
 }

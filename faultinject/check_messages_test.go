@@ -16,6 +16,7 @@ func TestMessagesStrictness(t *testing.T) {
 		return `{"role":"assistant","content":[{"type":"thinking","thinking":` + quote(text) + `,"signature":` + quote(signature) + `},{"type":"text","text":"So."}]}`
 	}
 	const old, modern = "claude-sonnet-4-5", "claude-opus-4-6"
+	const clearing = `"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]},`
 	with := func(body, member string) string { return strings.Replace(body, `"stream"`, member+`,"stream"`, 1) }
 	for _, tc := range []struct {
 		name, body string
@@ -70,6 +71,10 @@ func TestMessagesStrictness(t *testing.T) {
 		{"budget too small", with(messagesBody(modern, user), `"thinking":{"type":"enabled","budget_tokens":1000}`), nil, 400, "greater than or equal to 1024"},
 		{"thinking with a forced tool", with(messagesBody(modern, user), `"thinking":{"type":"enabled","budget_tokens":1024},"tool_choice":{"type":"any"}`), nil, 400, "Thinking may not be enabled when tool_choice forces tool use"},
 		{"thinking disabled where it cannot be", with(messagesBody("claude-fable-5-1", user), `"thinking":{"type":"disabled"}`), nil, 400, "not supported for this model"},
+		{"clearing thoughts while there are none", with(messagesBody(modern, user), clearing+`"thinking":{"type":"disabled"}`), nil, 400, "`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive"},
+		{"clearing thoughts without a word about thinking", with(messagesBody(modern, user), strings.TrimSuffix(clearing, ",")), nil, 400, "strategy requires `thinking`"},
+		{"clearing thoughts while thinking", with(messagesBody(modern, user), clearing+`"thinking":{"type":"adaptive"}`), nil, 200, ""},
+		{"clearing tool results", with(messagesBody(modern, user), strings.Replace(strings.TrimSuffix(clearing, ","), "clear_thinking_20251015", "clear_tool_uses_20250919", 1)), nil, 200, ""},
 		{"unknown fields", with(messagesBody(modern, user), `"brand_new":{"a":1}`), nil, 200, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

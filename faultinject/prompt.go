@@ -70,6 +70,11 @@ type wireRequest struct {
 		Type   string `json:"type"`
 		Budget int    `json:"budget_tokens"`
 	} `json:"thinking"`
+	ContextManagement struct {
+		Edits []struct {
+			Type string `json:"type"`
+		} `json:"edits"`
+	} `json:"context_management"`
 	ResponseFormat struct {
 		Type       string `json:"type"`
 		JSONSchema struct {

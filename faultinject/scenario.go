@@ -30,6 +30,7 @@ var scenarios = map[string]func(Prompt, Config) Answer{
 	"thinking-only":   thinkingOnly,
 	"redacted":        redacted,
 	"agent":           agent,
+	"thinking-agent":  func(p Prompt, c Config) Answer { return think(auto(p, c)) },
 }
 
 // ScenarioNames returns the names a request or a script may use.

@@ -43,6 +43,33 @@ func TestAutoServesAnAgent(t *testing.T) {
 	}
 }
 
+// An agent has to send the reasoning of its tool call back, as it was signed.
+func TestThinkingAgentKnowsItsReasoningAgain(t *testing.T) {
+	s := start(t, Config{Scenario: "thinking-agent"})
+	ask := func(messages ...string) answerOf {
+		body := messagesBody("claude-opus-4-6", messages...)
+		return post(t, s, messagesPath, strings.Replace(body, `"stream"`, `"tools":[`+bashTool+`],"thinking":{"type":"adaptive"},"stream"`, 1))
+	}
+	question := msg("user", "Please run echo hello.")
+	first := hear(t, Messages, ask(question).body)
+	if first.thinking == "" || len(first.calls) != 1 || first.finish != "tool_use" {
+		t.Fatalf("%+v", first)
+	}
+	history := func(thought string) []string {
+		return []string{question,
+			`{"role":"assistant","content":[{"type":"thinking","thinking":` + quote(thought) + `,"signature":` + quote(Sign(first.thinking)) + `},` +
+				`{"type":"text","text":` + quote(first.text) + `},{"type":"tool_use","id":"toolu_9","name":"Bash","input":{"command":"echo hello"}}]}`,
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_9","content":"hello"}]}`}
+	}
+	second := hear(t, Messages, ask(history(first.thinking)...).body)
+	if second.thinking == "" || second.finish != "end_turn" || !strings.Contains(second.text, `"hello"`) {
+		t.Errorf("%+v", second)
+	}
+	if got := ask(history(first.thinking + " Edited.")...); got.status != 400 {
+		t.Errorf("edited reasoning: %d %s", got.status, got.body)
+	}
+}
+
 func TestAutoAnswersASchema(t *testing.T) {
 	s := start(t, Config{})
 	body := strings.Replace(messagesBody("claude-haiku-4-5", msg("user", "Title?")), `"stream"`,
