@@ -66,6 +66,10 @@ func (s *Stream) ended(e interrupt.Ended) {
 			s.interrupted(interrupt.FromEnd(e))
 			return
 		}
+		if c := s.told(); c.Kind == interrupt.Provider5xxMidStream {
+			s.interrupted(c)
+			return
+		}
 		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header})
 		s.out = append(s.out, s.body...)
 		s.finalize(Clean, "completed")
@@ -79,6 +83,15 @@ func (s *Stream) ended(e interrupt.Ended) {
 		s.interrupted(interrupt.FromEnd(e))
 	case waiting, finished:
 	}
+}
+
+// told is the error that a 2xx document tells where a stream was asked for; its
+// status says nothing (FIELD-REPORTS F23).
+func (s *Stream) told() interrupt.Cause {
+	if !s.req.Stream {
+		return interrupt.Cause{}
+	}
+	return interrupt.FromStatus(s.head.Status, s.head.Header.Get, s.body, s.now)
 }
 
 // judge decides about an error status. more says that the body was longer than
