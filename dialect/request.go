@@ -37,4 +37,8 @@ type Request struct {
 	// Unsplicable names a feature that no continuation can carry (audio
 	// output …); empty if there is none.
 	Unsplicable string
+	// Keepalive: the client is known not to count comments as signs of life
+	// (Codex, by its originator and user agent); dialects with a heartbeat
+	// event send that. Set by whoever reads the request's headers, before use.
+	Keepalive bool
 }

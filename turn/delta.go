@@ -60,6 +60,9 @@ type Delta struct {
 	Block  int       // ordinal of the block within its attempt, from 0
 	Index  int       // Open: the block's index on the wire, see [Block].Index
 	Seq    int64     // number of the event, in dialects that number them
+	Stage  uint8     // Open, Text, Extra, Close: bits to add to [Block].Stage
+	Keep   bool      // Extra: keep Raw in [Block].Notes
+	Sum    bool      // Extra: no part, but the block as its provider sums it up; Raw replaces [Block].Raw
 	ID     []byte    // Open: the call id (escaped body)
 	Name   []byte    // Open: the tool or block-type name (escaped body)
 	Text   []byte    // Text, Sign: escaped body. Finish: the reason as the wire spells it

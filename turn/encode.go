@@ -24,12 +24,19 @@ import (
 //	opTerminal
 //	opOpaques   count                            new total
 //	opSum       crc                              CRC-32C of the log up to and with this tag, without earlier sums; 4 bytes, little endian
+//	opWithdraw  block                            version 2 and later, as are all that follow
+//	opStage     block stage                      replaces
+//	opNotes     block bytes                      more kept parts
+//	opRaw       block bytes                      replaces the opening's
+//	opSeq       number                           new highest event number
 //
-// Unsigned operands are uvarints; choice, index, input and output, which a
-// provider could make negative, are varints. bytes, id, name, raw and reason are
+// Unsigned operands are uvarints; choice, index, input, output and the event number, which a
+// provider could make negative, are varints; stage is a byte. bytes, id, name, raw and reason are
 // a uvarint length and that many bytes. The sum covers the whole log, so that a
 // lost, doubled or reordered chunk is found and not only a damaged one.
-const version = 1
+//
+// A log of version 1 is read as it is, and may grow operations of version 2.
+const version = 2
 
 const (
 	opHead byte = iota + 1
@@ -44,6 +51,11 @@ const (
 	opTerminal
 	opOpaques
 	opSum
+	opWithdraw
+	opStage
+	opNotes
+	opRaw
+	opSeq
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -52,11 +64,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // of a log. A Mark belongs to one snapshot and one log, and copies of it share
 // their memory.
 type Mark struct {
+	version    byte  // of the log; 0: the newest
 	size       int64 // bytes of the log
 	sum        uint32
 	head       bool
 	terminated bool
 	opaques    int
+	seq        int64
 	usage      Usage
 	ends       []End
 	blocks     []blockMark
@@ -65,8 +79,10 @@ type Mark struct {
 }
 
 type blockMark struct {
-	text, sign, extras int
-	closed             bool
+	text, sign, extras, notes int
+	stage                     uint8
+	closed, withdrawn         bool
+	raw                       []byte // the block's own slice: a new Raw is another one
 }
 
 // Size returns the length of the log in bytes: the offset of the next chunk.
@@ -82,7 +98,8 @@ func (m *Mark) Recede(s *Snapshot) {
 	}
 	stands := min(keep, len(s.Blocks))
 	for i := range stands {
-		if k, b := &m.blocks[i], &s.Blocks[i]; len(b.Text) < k.text || len(b.Signature) < k.sign || k.closed && !b.Closed {
+		if k, b := &m.blocks[i], &s.Blocks[i]; len(b.Text) < k.text || len(b.Signature) < k.sign || len(b.Notes) < k.notes ||
+			k.closed && !b.Closed || k.withdrawn && !b.Withdrawn {
 			stands = i // what is left of it is written anew
 			break
 		}
@@ -97,10 +114,21 @@ func (m *Mark) Recede(s *Snapshot) {
 // (FIELD-REPORTS D7). The error is always nil.
 func (s *Snapshot) AppendBinary(dst []byte) ([]byte, error) {
 	var m Mark
-	if dst = s.AppendSince(dst, &m); m.size == 0 {
-		dst = m.seal(append(dst, version), 1)
+	return s.appendWhole(dst, &m), nil
+}
+
+func (s *Snapshot) appendWhole(dst []byte, m *Mark) []byte {
+	if dst = s.AppendSince(dst, m); m.size == 0 {
+		dst = m.seal(append(dst, m.spelled()), 1)
 	}
-	return dst, nil
+	return dst
+}
+
+func (m *Mark) spelled() byte {
+	if m.version == 0 {
+		return version
+	}
+	return m.version
 }
 
 // AppendSince appends one chunk with what s has more than the log of m, and
@@ -110,7 +138,7 @@ func (s *Snapshot) AppendBinary(dst []byte) ([]byte, error) {
 func (s *Snapshot) AppendSince(dst []byte, m *Mark) []byte {
 	start := len(dst)
 	if m.size == 0 {
-		dst = append(dst, version)
+		dst = append(dst, m.spelled())
 	}
 	bare := len(dst)
 	if s.Head != nil && !m.head {
@@ -150,7 +178,7 @@ func (b *Block) appendSince(dst []byte, i int, m *Mark) []byte {
 		dst = appendString(dst, b.ID)
 		dst = appendString(dst, b.Name)
 		dst = appendBytes(dst, b.Raw)
-		m.blocks = append(m.blocks, blockMark{})
+		m.blocks = append(m.blocks, blockMark{raw: b.Raw})
 	}
 	k := &m.blocks[i]
 	if n := len(b.Text); n > k.text {
@@ -161,6 +189,18 @@ func (b *Block) appendSince(dst []byte, i int, m *Mark) []byte {
 		dst = binary.AppendUvarint(binary.AppendUvarint(append(dst, opExtras), uint64(i)), uint64(b.Extras))
 		k.extras = b.Extras
 	}
+	if n := len(b.Notes); n > k.notes {
+		dst = appendBytes(binary.AppendUvarint(append(dst, opNotes), uint64(i)), b.Notes[k.notes:])
+		k.notes = n
+	}
+	if b.Stage != k.stage {
+		dst = append(binary.AppendUvarint(append(dst, opStage), uint64(i)), b.Stage)
+		k.stage = b.Stage
+	}
+	if !sameSlice(b.Raw, k.raw) {
+		dst = appendBytes(binary.AppendUvarint(append(dst, opRaw), uint64(i)), b.Raw)
+		k.raw = b.Raw
+	}
 	if b.Closed && !k.closed {
 		dst = binary.AppendUvarint(append(dst, opClose), uint64(i))
 		k.closed = true
@@ -169,7 +209,16 @@ func (b *Block) appendSince(dst []byte, i int, m *Mark) []byte {
 		dst = appendBytes(binary.AppendUvarint(append(dst, opSign), uint64(i)), b.Signature[k.sign:])
 		k.sign = n
 	}
+	if b.Withdrawn && !k.withdrawn {
+		dst = binary.AppendUvarint(append(dst, opWithdraw), uint64(i))
+		k.withdrawn = true
+	}
 	return dst
+}
+
+// sameSlice tells without reading them whether two slices are one.
+func sameSlice(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // appendState writes what belongs to the turn and not to a block.
@@ -205,6 +254,10 @@ func (s *Snapshot) appendState(dst []byte, m *Mark) []byte {
 	if s.Opaques != m.opaques {
 		dst = binary.AppendUvarint(append(dst, opOpaques), uint64(s.Opaques))
 		m.opaques = s.Opaques
+	}
+	if s.Seq != m.seq {
+		dst = binary.AppendVarint(append(dst, opSeq), s.Seq)
+		m.seq = s.Seq
 	}
 	return dst
 }

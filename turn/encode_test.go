@@ -45,6 +45,7 @@ func plain(s *Snapshot) *Snapshot {
 	for i := range c.Blocks {
 		b := &c.Blocks[i]
 		b.Text, b.Signature, b.Raw = append([]byte{}, b.Text...), append([]byte{}, b.Signature...), append([]byte{}, b.Raw...)
+		b.Notes = append([]byte{}, b.Notes...)
 	}
 	return c
 }
@@ -97,13 +98,79 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	}
 }
 
-// Fixed bytes of version 1: a later release must go on reading them.
-func TestVersionOneIsFrozen(t *testing.T) {
-	s := fold(t, Delta{Kind: Head, Raw: []byte("h")}, open(0, Call, "i", "n"), text(0, "{}"), shut(0), finish(0, ToolUse, "tool_use"), Delta{Kind: Terminal})
-	const want = "01" + "010168" + "030400000169016e00" + "0400027b7d" + "0700" + "09000308746f6f6c5f757365" + "0a" + "0c"
-	b := encode(t, s)
-	if got := fmt.Sprintf("%x", b[:len(b)-4]); got != want {
-		t.Errorf("encoding\n%s, want\n%s", got, want)
+// Fixed bytes: a later release must go on reading them.
+func TestTheVersionsAreFrozen(t *testing.T) {
+	one := fold(t, Delta{Kind: Head, Raw: []byte("h")}, open(0, Call, "i", "n"), text(0, "{}"), shut(0), finish(0, ToolUse, "tool_use"), Delta{Kind: Terminal})
+	const ops = "010168" + "030400000169016e00" + "0400027b7d"
+	const ends = "09000308746f6f6c5f757365" + "0a"
+	two := one.Clone()
+	b := &two.Blocks[0]
+	b.Notes, b.Stage, b.Withdrawn, two.Seq = []byte("1"), 9, true, 5
+	for _, c := range []struct {
+		version byte
+		s       *Snapshot
+		want    string
+	}{
+		{1, one, "01" + ops + "0700" + ends + "0c"},
+		{2, two, "02" + ops + "0f000131" + "0e0009" + "0700" + "0d00" + ends + "110a" + "0c"},
+	} {
+		m := Mark{version: c.version}
+		got := c.s.appendWhole(nil, &m)
+		if got := fmt.Sprintf("%x", got[:len(got)-4]); got != c.want {
+			t.Errorf("version %d:\n%s, want\n%s", c.version, got, c.want)
+		}
+		read, err := DecodeSnapshot(got)
+		if err != nil {
+			t.Fatalf("version %d: %v", c.version, err)
+		}
+		same(t, read, c.s)
+	}
+}
+
+// A process of this release takes over a log of the last one and goes on in it.
+func TestAnOlderLogIsCarriedOn(t *testing.T) {
+	s := fold(t, Delta{Kind: Head, Raw: []byte("h")}, open(0, Prose, "", ""), text(0, "a"))
+	log := s.appendWhole(nil, &Mark{version: 1})
+	var m Mark
+	taken, err := m.Replay(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken.Blocks[0].Withdrawn, taken.Seq = true, 12
+	got, err := Replay(taken.AppendSince(log, &m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, taken)
+}
+
+// What a dialect of numbered events needs when another process takes over: which
+// blocks no longer count, how far each has come on the wire, the next number, and
+// what the provider made of a block when it closed it. The first two were once
+// forgotten: the successor counted a withdrawn block as said.
+func TestTheLogTellsTheLifeOfABlock(t *testing.T) {
+	s := fold(t, Delta{Kind: Open, Of: Prose, Raw: []byte("opening"), Seq: 3, Stage: 1}, text(0, "a"),
+		Delta{Kind: Extra, Raw: []byte("{}"), Keep: true, Seq: 4})
+	var m Mark
+	log := s.AppendSince(nil, &m)
+	for _, d := range []Delta{
+		{Kind: Extra, Raw: []byte("[]"), Keep: true, Seq: 5}, {Kind: Extra, Raw: []byte("not kept")},
+		{Kind: Close, Stage: 4, Seq: 6}, {Kind: Text, Stage: 8},
+		{Kind: Extra, Sum: true, Stage: 32, Raw: []byte("whole")},
+	} {
+		if err := s.Fold(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Blocks[0].Withdrawn = true
+	got, err := Replay(s.AppendSince(log, &m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, s)
+	b := &got.Blocks[0]
+	if b.Live() || b.Stage != 45 || string(b.Raw) != "whole" || string(b.Notes) != "{},[]" || b.Extras != 3 || got.Seq != 6 {
+		t.Errorf("%+v at %d", b, got.Seq)
 	}
 }
 
@@ -221,13 +288,13 @@ func said(r *rand.Rand, s *Snapshot) Delta {
 	case 0:
 		return Delta{Kind: Head, Raw: body}
 	case 1, 2:
-		return Delta{Kind: Open, Block: len(s.Blocks), Of: BlockKind(r.IntN(int(Unknown)) + 1), Choice: choice, Index: r.IntN(9) - 1, ID: body, Name: []byte("f"), Raw: body, Text: body}
+		return Delta{Kind: Open, Block: len(s.Blocks), Of: BlockKind(r.IntN(int(Unknown)) + 1), Choice: choice, Index: r.IntN(9) - 1, ID: body, Name: []byte("f"), Raw: body, Text: body, Stage: uint8(r.IntN(4))}
 	case 3, 4:
 		return Delta{Kind: Sign, Block: block, Text: body}
 	case 5:
-		return Delta{Kind: Extra, Block: block}
+		return Delta{Kind: Extra, Block: block, Raw: body, Keep: r.IntN(2) == 0, Seq: r.Int64N(99)}
 	case 6, 7:
-		return Delta{Kind: Close, Block: block}
+		return Delta{Kind: Close, Block: block, Raw: body, Stage: uint8(r.IntN(4)), Seq: r.Int64N(99)}
 	case 8:
 		return Delta{Kind: Count, Usage: Usage{Known: r.IntN(2) == 0, Input: r.Int64N(9), Output: r.Int64N(9), Raw: body}}
 	case 9:
@@ -263,6 +330,9 @@ func TestReplayOfAnyFlushesIsTheSnapshot(t *testing.T) {
 			before := s.Clone()
 			if err := s.Fold(d); err != nil && !reflect.DeepEqual(plain(s), plain(before)) {
 				t.Fatalf("run %d: %v changed the snapshot", run, err)
+			}
+			if b := s.Last(); b != nil && r.IntN(9) == 0 {
+				b.Withdrawn = true
 			}
 			if r.IntN(25) == 0 && len(s.Blocks) > 0 {
 				recede(r, s)
@@ -358,7 +428,7 @@ func TestMisplacedChunksAreAnError(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	whole := encode(t, sample(t))
-	for v, want := range map[byte]error{0: ErrCorrupt, 2: ErrVersion, 255: ErrVersion} {
+	for v, want := range map[byte]error{0: ErrCorrupt, version + 1: ErrVersion, 255: ErrVersion} {
 		whole[0] = v
 		if _, err := DecodeSnapshot(whole); !errors.Is(err, want) {
 			t.Errorf("version %d: %v", v, err)
@@ -400,6 +470,9 @@ func TestIllegalOperationsAreAnError(t *testing.T) {
 		"hostile text length":     append(append(append([]byte{}, openCall...), opText, 0), huge...),
 		"hostile block":           append([]byte{opClose}, huge...),
 		"hostile truncation":      append([]byte{opTruncate}, huge...),
+		"withdrawal of no block":  {opWithdraw, 0},
+		"stage without a value":   append(append([]byte{}, openCall...), opStage, 0),
+		"hostile notes length":    append(append(append([]byte{}, openCall...), opNotes, 0), huge...),
 		"number too long":         {opOpaques, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

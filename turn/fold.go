@@ -18,9 +18,16 @@ var (
 // Fold adds d to the snapshot. An error names a protocol violation and leaves
 // the snapshot unchanged. Fold allocates only for growth of what it keeps.
 func (s *Snapshot) Fold(d Delta) error {
+	if err := s.fold(d); err != nil {
+		return err
+	}
 	if d.Kind != Skip {
 		s.Seq = max(s.Seq, d.Seq)
 	}
+	return nil
+}
+
+func (s *Snapshot) fold(d Delta) error {
 	switch d.Kind {
 	case Head:
 		if s.Head == nil {
@@ -53,7 +60,7 @@ func (s *Snapshot) Fold(d Delta) error {
 
 func (s *Snapshot) open(d Delta) {
 	s.seen(d.Choice)
-	b := Block{Kind: d.Of, Choice: d.Choice, Index: d.Index}
+	b := Block{Kind: d.Of, Choice: d.Choice, Index: d.Index, Stage: d.Stage}
 	b.ID = string(jsonwalk.Unescape(nil, d.ID))
 	b.Name = string(jsonwalk.Unescape(nil, d.Name))
 	if len(d.Raw) > 0 {
@@ -68,24 +75,42 @@ func (s *Snapshot) open(d Delta) {
 func (b *Block) fold(d Delta) error {
 	switch d.Kind {
 	case Text:
-		if b.Closed {
+		if b.Closed && len(d.Text) > 0 {
 			return ErrClosedBlock
 		}
 		b.add(d.Text)
+		b.Stage |= d.Stage
 	case Sign:
 		if b.Kind != Reasoning {
 			return ErrNotSignable
 		}
 		b.Signature = append(b.Signature, d.Text...)
 	case Extra:
+		b.Stage |= d.Stage
+		if d.Sum {
+			b.Raw = append([]byte(nil), d.Raw...)
+			return nil
+		}
 		b.Extras++
+		if d.Keep {
+			b.note(d.Raw)
+		}
 	case Close:
 		b.Closed = true
+		b.Stage |= d.Stage
 		if len(d.Raw) > 0 {
 			b.Raw = append([]byte(nil), d.Raw...)
 		}
 	}
 	return nil
+}
+
+// note keeps a part that is not text.
+func (b *Block) note(raw []byte) {
+	if len(b.Notes) > 0 {
+		b.Notes = append(b.Notes, ',')
+	}
+	b.Notes = append(b.Notes, raw...)
 }
 
 func (b *Block) add(text []byte) {

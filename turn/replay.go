@@ -38,7 +38,11 @@ func DecodeSnapshot(b []byte) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if again, _ := s.AppendBinary(make([]byte, 0, len(b))); chunks != 1 || !bytes.Equal(again, b) {
+	m := Mark{}
+	if len(b) > 0 {
+		m.version = b[0]
+	}
+	if again := s.appendWhole(make([]byte, 0, len(b)), &m); chunks != 1 || !bytes.Equal(again, b) {
 		return nil, fmt.Errorf("%w: not canonical", ErrCorrupt)
 	}
 	return s, nil
@@ -82,13 +86,16 @@ func replay(m *Mark, log []byte) (s *Snapshot, chunks int, err error) {
 
 // catchUp makes m say that everything in s is in the log.
 func (m *Mark) catchUp(s *Snapshot) {
-	m.head, m.terminated, m.opaques = s.Head != nil, s.Terminated, s.Opaques
+	m.head, m.terminated, m.opaques, m.seq = s.Head != nil, s.Terminated, s.Opaques, s.Seq
 	m.usage = s.Usage
 	m.usage.Raw = bytes.Clone(s.Usage.Raw)
 	m.ends = append([]End(nil), s.Ends...)
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
-		m.blocks = append(m.blocks, blockMark{text: len(b.Text), sign: len(b.Signature), extras: b.Extras, closed: b.Closed})
+		m.blocks = append(m.blocks, blockMark{
+			text: len(b.Text), sign: len(b.Signature), extras: b.Extras, notes: len(b.Notes),
+			stage: b.Stage, closed: b.Closed, withdrawn: b.Withdrawn, raw: b.Raw,
+		})
 	}
 }
 
@@ -107,7 +114,7 @@ func (s *Snapshot) apply(op byte, r *reader) {
 		}
 	case opOpen:
 		s.applyOpen(r)
-	case opText, opSign, opExtras, opClose:
+	case opText, opSign, opExtras, opClose, opWithdraw, opStage, opNotes, opRaw:
 		if i := r.below(len(s.Blocks)); !r.bad {
 			s.Blocks[i].apply(op, r)
 		}
@@ -126,6 +133,8 @@ func (s *Snapshot) apply(op byte, r *reader) {
 		s.Terminated = true
 	case opOpaques:
 		s.Opaques = r.below(math.MaxInt)
+	case opSeq:
+		s.Seq = r.int64()
 	default:
 		r.bad = true
 	}
@@ -161,6 +170,17 @@ func (b *Block) apply(op byte, r *reader) {
 		b.Extras = r.below(math.MaxInt)
 	case opClose:
 		b.Closed = true
+	case opWithdraw:
+		b.Withdrawn = true
+	case opStage:
+		b.Stage = r.byte()
+	case opNotes:
+		b.Notes = append(b.Notes, r.bytes()...)
+	case opRaw:
+		b.Raw = nil
+		if raw := r.bytes(); len(raw) > 0 {
+			b.Raw = bytes.Clone(raw)
+		}
 	}
 }
 

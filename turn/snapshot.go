@@ -28,6 +28,12 @@ type Block struct {
 	Raw []byte
 	// Extras counts parts that were not understood as text (citations …).
 	Extras int
+	// Notes are the kept ones among them: raw JSON values, a comma between two.
+	Notes []byte
+	// Stage says how far the block's life on the client's wire has come, in
+	// dialects that open and close one in several events; its bits are the
+	// dialect's. Zero elsewhere.
+	Stage uint8
 	// Closed: the provider closed the block (or the turn finished over it).
 	Closed bool
 	// Withdrawn: the block is on the client's wire, and its index is used up,
@@ -210,7 +216,7 @@ func (s *Snapshot) Clone() *Snapshot {
 	c.Blocks = make([]Block, len(s.Blocks))
 	for i := range s.Blocks {
 		b := s.Blocks[i]
-		b.Text, b.Signature, b.Raw = bytes.Clone(b.Text), bytes.Clone(b.Signature), bytes.Clone(b.Raw)
+		b.Text, b.Signature, b.Raw, b.Notes = bytes.Clone(b.Text), bytes.Clone(b.Signature), bytes.Clone(b.Raw), bytes.Clone(b.Notes)
 		b.args, b.spoiled = jsonwalk.Prefix{}, false // its copy would share what is deeply nested
 		if b.Kind == Call {
 			b.argue(b.Text)
