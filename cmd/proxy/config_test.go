@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -164,5 +165,48 @@ func TestNearest(t *testing.T) {
 		if got := nearest(word, words); got != want {
 			t.Errorf("nearest to %q is %q, want %q", word, got, want)
 		}
+	}
+}
+
+func TestWireReadsTheFilesOfAnUpstream(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeCertificate(dir); err != nil {
+		t.Fatal(err)
+	}
+	text := "upstreams:\n  a:\n    url: https://example.com\n    ca_file: DIR/cert.pem\n    client_cert: DIR/cert.pem\n    client_key: DIR/key.pem\n  b: https://example.org\n"
+	name := filepath.Join(dir, "a.yaml")
+	if err := os.WriteFile(name, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := load(nothing(), origin{place: "--config", key: name}, nil)
+	w := l.wire(io.Discard)
+	defer w.proxy.Client.Close()
+	if len(l.problems) > 0 {
+		t.Fatal(l.problems)
+	}
+	byName := map[string]proxy.Upstream{}
+	for _, u := range w.proxy.Upstreams {
+		byName[u.Name] = u
+	}
+	if o := byName["a"].TLS; o == nil || o.RootCAs == nil || len(o.Certificates) != 1 {
+		t.Errorf("the files did not arrive: %+v", o)
+	}
+	if byName["b"].TLS != nil {
+		t.Error("what was told of a counts for b")
+	}
+	if byName["openai"].URL == "" || byName["anthropic"].URL == "" {
+		t.Error("the upstreams that exist anyway are gone")
+	}
+}
+
+func TestVersionLine(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
+	}}
+	if got := versionLine(info, true); !strings.HasPrefix(got, "v1.2.3 (commit abc, 2026-01-02T03:04:05Z, modified, go1.") {
+		t.Error(got)
+	}
+	if got := versionLine(nil, false); !strings.HasPrefix(got, "(devel) (commit unknown, date unknown, go1.") {
+		t.Error(got)
 	}
 }

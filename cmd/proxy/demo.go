@@ -33,13 +33,13 @@ func newDemo(env environment) *cobra.Command {
 		if fast {
 			pace = fastPace
 		}
-		return demo(c.Context(), newScreen(env), pace)
+		return demo(c.Context(), newScreen(env), pace, scenes)
 	}
 	return c
 }
 
 // demo plays every scene and compares.
-func demo(ctx context.Context, to *screen, pace time.Duration) (err error) {
+func demo(ctx context.Context, to *screen, pace time.Duration, scenes []scene) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit, errors.New("the demo takes too long"))
 	defer cancel()
 	st, err := newStage(pace)

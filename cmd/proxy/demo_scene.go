@@ -50,6 +50,9 @@ func (sc scene) play(ctx context.Context, st *stage, to *screen) (*result, error
 	}
 	to.begin("direct")
 	r.direct = talk(ctx, sc.prompt(st.direct(), "direct", sc.script), to.say)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // somebody has seen enough
+	}
 	to.bad("%s: %s", r.directly(), reason(r.direct))
 
 	st.notes.begin()

@@ -52,7 +52,9 @@ func (st *stage) through() string { return "http://" + st.front.Addr().String() 
 func (st *stage) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	err := errors.Join(st.proxy.Shutdown(ctx), <-st.served)
+	err := st.proxy.Shutdown(ctx)
+	_ = st.front.Close() // Shutdown closes it, unless it came before Serve
+	err = errors.Join(err, <-st.served)
 	st.client.Close()
 	return errors.Join(err, st.provider.Close())
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the program as a user does. Besides testscript's own commands
-// the scripts have:
+// the scripts have cert.pem and key.pem for 127.0.0.1, and:
 //
 //	start NAME ARGS…          run unbroken in the background until it says that it is ready;
 //	                          $NAME is then its base URL, $NAME_ADMIN that of the admin listener
@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Values[processes{}] = map[string]*process{}
 			e.Values[streams{}] = map[string]*stream{}
-			return nil
+			return writeCertificate(e.WorkDir)
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "devfull" {

@@ -83,10 +83,7 @@ func (h *house) open(s *settings, over *tls.Config) (err error) {
 	}
 	if s.admin != off {
 		if h.admin, err = listenAdmin(s.admin, s.adminToken, h.srv); err != nil {
-			for _, l := range h.front {
-				_ = l.Close()
-			}
-			return err
+			return err // close ends the rest
 		}
 		go func() { h.fail("admin", h.admin.serve()) }()
 	}
@@ -118,6 +115,9 @@ func (h *house) close() error {
 	if !h.over {
 		h.drain = 0
 		_ = h.shutdown()
+	}
+	for _, l := range h.front {
+		_ = l.Close() // the drain closes them, unless it came before Serve
 	}
 	if h.admin != nil {
 		return h.admin.close()

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// A turn that does not heal is a failure of the demo, and is shown as one.
+func TestDemoFailsWhenATurnDoesNotHeal(t *testing.T) {
+	var out bytes.Buffer
+	to := newScreen(environment{out: &written{w: &out}})
+	hopeless := scenes[0]
+	hopeless.script = "every stream: status 400"
+	err := demo(t.Context(), to, 0, []scene{hopeless, scenes[1]})
+	if err == nil || err.Error() != "1 of 2 turns did not heal" {
+		t.Fatalf("got %v\n%s", err, out.String())
+	}
+	if want := "✗ broken after 0 tokens: 400 Bad Request"; strings.Count(out.String(), want) != 2 {
+		t.Errorf("no %q, directly and through the proxy:\n%s", want, out.String())
+	}
+}
+
+func TestDemoStopsWhenItIsTold(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("seen enough")
+	cancel(enough)
+	err := demo(ctx, newScreen(environment{out: &written{w: &bytes.Buffer{}}}), demoPace, scenes)
+	if err == nil || strings.Contains(err.Error(), "heal") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// What counts as healed must not be more than the truth.
+func TestVerdictOfADemo(t *testing.T) {
+	two := []toolCall{{"1", "get_weather", `{"a":1}`}, {"2", "get_weather", `{"a":2}`}}
+	ref := &message{text: "Hello", calls: two, finish: "tool_use", ended: true}
+	for _, tc := range []struct {
+		name   string
+		change func(*message)
+		fewer  bool
+		want   bool
+	}{
+		{"the same", func(*message) {}, false, true},
+		{"other ids", func(m *message) { m.calls[0].id = "9" }, false, true},
+		{"text is short", func(m *message) { m.text = "Hell" }, false, false},
+		{"text is doubled", func(m *message) { m.text = "HelloHello" }, false, false},
+		{"no end", func(m *message) { m.ended = false }, false, false},
+		{"an error", func(m *message) { m.err = errNoEnd }, false, false},
+		{"another finish", func(m *message) { m.finish = "stop" }, false, false},
+		{"a call is missing", func(m *message) { m.calls = m.calls[:1] }, false, false},
+		{"a call is left out", func(m *message) { m.calls = m.calls[:1] }, true, true},
+		{"every call is left out", func(m *message) { m.calls = nil }, true, false},
+		{"half a call", func(m *message) { m.calls[1].args = `{"a":` }, true, false},
+		{"a call too many", func(m *message) { m.calls = append(m.calls, two[0]) }, true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := *ref
+			got.calls = append([]toolCall(nil), two...)
+			tc.change(&got)
+			r := result{scene: scene{fewer: tc.fewer}, ref: ref, proxied: &got}
+			if r.healed() != tc.want {
+				t.Errorf("healed: %v, want %v", !tc.want, tc.want)
+			}
+		})
+	}
+}
+
+func TestScreen(t *testing.T) {
+	show := func(s *screen) string {
+		var b bytes.Buffer
+		s.w = &b
+		s.begin("direct")
+		for _, piece := range []string{"One two", " three fo", "ur\nfive"} {
+			s.say(piece)
+			if piece == "One two" {
+				s.aside("what happened")
+			}
+		}
+		s.good("%s", "done")
+		return b.String()
+	}
+	t.Run("elsewhere the text comes first", func(t *testing.T) {
+		want := `
+  direct     │ One two three
+             │ four
+             │ five
+             ╎ what happened
+             │ ✓ done
+`
+		if got := show(&screen{width: 28}); got != want[1:] {
+			t.Errorf("got\n%s", got)
+		}
+	})
+	t.Run("on a terminal it is told as it happens", func(t *testing.T) {
+		want := `
+  direct     │ One two
+             ╎ what happened
+             │  three four
+             │ five
+             │ ✓ done
+`
+		if got := show(&screen{width: 28, live: true}); got != want[1:] {
+			t.Errorf("got\n%s", got)
+		}
+	})
+	t.Run("in colour", func(t *testing.T) {
+		if got := show(&screen{width: 28, live: true, colour: true}); !strings.Contains(got, "\x1b[32m✓ done\x1b[0m") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
