@@ -64,6 +64,9 @@ func runRow(t *testing.T, m *measure, f *fault, sheet *sheet) {
 		}
 		want := f.expect(sc)
 		want.unbroken = m.of(t, sc, "").reply.Message
+		if f.uncounted && m.client.chat {
+			want.unbroken.Usages = 0
+		}
 		if want.verdict == relayed || want.verdict == verbatim {
 			o := m.of(t, sc, f.line(sc))
 			want.direct = &o

@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,13 +88,16 @@ func newStage(t testing.TB, v via) *stage {
 	return st
 }
 
+// turns tells requests that look alike apart.
+var turns atomic.Int64
+
 // play has a client ask for a scenario under a script, and returns besides its
 // reply what reached the provider.
 func (st *stage) play(t testing.TB, c client, sc *scenario, script string) (reply, []faultinject.Exchange) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	turn := t.Name() + " " + sc.name
+	turn := fmt.Sprintf("%s %s %d", t.Name(), sc.name, turns.Add(1))
 	j := sc.job(c.chat)
 	j.Base = st.base
 	j.Headers = map[string]string{faultinject.HeaderScenario: sc.answer, faultinject.HeaderTurn: turn}
