@@ -108,7 +108,7 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"max_header", "32KiB", "Largest request head.", size[int]{&s.proxy.MaxHeader, kib, 16 * mib}, ""},
 		{"max_event", "64MiB", "Largest event of a provider's stream.", size[int]{&r.MaxEvent, kib, 1024 * mib}, ""},
 		{"max_whole", "64MiB", "Largest answer to a call that does not stream that is checked before it is passed on.", size[int]{&r.MaxWhole, kib, 1024 * mib}, ""},
-		{"max_turn", "64MiB", "Most that one turn may say and stay protected.", size[int]{&r.MaxTurn, kib, 1024 * mib}, ""},
+		{"max_turn", "64MiB", "Most that one turn may say; beyond it the turn is given up, so that memory stays bounded.", size[int]{&r.MaxTurn, kib, 1024 * mib}, ""},
 		{"max_blocks", "10000", "Most blocks (texts, calls) of one such turn.", count{&r.MaxBlocks, 1, 10_000_000, false}, ""},
 		{"header_timeout", "30s", "For a request head to arrive.", d(&s.proxy.HeaderTimeout, 10*ms, day), ""},
 		{"body_stall", "60s", "Without a byte of a request body.", d(&s.proxy.BodyStall, 10*ms, day), ""},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 //	exited NAME CODE          wait for its end; its output is then stdout and stderr
 //	http METHOD URL [HEADER:VALUE]… [@FILE]
 //	                          stdout is the status and the body
+//	becomes STATUS URL        ask until the status is that one
 //	stream NAME URL FILE      POST the file, and return when content has come
 //	streamed NAME             wait for its end; stdout is the body, stderr how it ended
 func TestScripts(t *testing.T) {
@@ -51,7 +53,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "logged": logged, "signal": sendSignal, "exited": exited,
-			"http": httpCmd, "stream": streamCmd, "streamed": streamed,
+			"http": httpCmd, "becomes": becomes, "stream": streamCmd, "streamed": streamed,
 		},
 		RequireUniqueNames: true,
 	})
@@ -85,6 +87,21 @@ func httpCmd(ts *testscript.TestScript, neg bool, args []string) {
 	body, err := io.ReadAll(res.Body)
 	ts.Check(err)
 	fmt.Fprintf(ts.Stdout(), "%d\n%s", res.StatusCode, body)
+}
+
+func becomes(ts *testscript.TestScript, neg bool, args []string) {
+	want(ts, neg, args, 2)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	status := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		res, err := client.Get(args[1])
+		ts.Check(err)
+		ts.Check(res.Body.Close())
+		if status = strconv.Itoa(res.StatusCode); status == args[0] {
+			return
+		}
+	}
+	ts.Fatalf("%s stays %s", args[1], status)
 }
 
 type streams struct{}
