@@ -130,6 +130,18 @@ func (s *Stream) stop(c interrupt.Cause, outcome string) {
 
 // stopped ends the stream because this process must not, or may not, go on.
 func (s *Stream) stopped(reason string) {
+	switch s.phase {
+	case closing:
+		// The turn is over; only its end marker was still awaited.
+		s.terminate()
+		return
+	case raw:
+		// Nothing of ours belongs into a body that is the provider's.
+		s.cancel()
+		s.finalize(Abort, "relayed_cut")
+		return
+	case opening, reading, refused, whole, waiting, finished:
+	}
 	c := interrupt.Cause{Kind: interrupt.Canceled, Status: 503, Type: "", Message: "the proxy is stopping"}
 	s.first = refusal{}
 	s.fail(c, reason, false)
