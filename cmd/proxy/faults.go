@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,6 +71,9 @@ func (f *faultsFlags) run(ctx context.Context, env environment) error {
 		return misuse{err}
 	}
 	srv, err := faultinject.New(cfg)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("listen on %s: the port is in use; stop what uses it or choose another with --listen", f.listen)
+	}
 	if err != nil {
 		return err
 	}

@@ -88,6 +88,8 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"idle", "60s", "Longest silence in bytes while text or tool arguments flow.", orOff(&w.Idle), ""},
 		{"progress", "180s", "Longest time without content once a turn has begun; pings are no content.", orOff(&w.Progress), ""},
 		{"progress_quiet", "600s", "The same while the model reasons or a provider-side tool runs.", orOff(&w.ProgressQuiet), ""},
+		{"floor", "0", "Bytes of text or arguments a second, on average over floor_span, that a flowing stream must deliver; 0 for no floor.", count{&w.Floor, 0, 1 << 30, false}, ""},
+		{"floor_span", "30s", "See floor.", d(&w.FloorSpan, ms, day), ""},
 		{"grace", "2s", "How long late usage and the terminator are awaited after the end of a turn.", d(&r.Grace, ms, time.Hour), ""},
 
 		{"max_recoveries", "3", "Recoveries per request; 0 for none. One that delivers new content earns one back.", count{&r.Recoveries, 0, 1000, true}, "Recovery"},

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -86,11 +84,11 @@ type configFlags struct {
 func addConfigFlags(c *cobra.Command) *configFlags {
 	f := &configFlags{set: c.Flags()}
 	f.set.SortFlags = false
-	f.set.StringVar(&f.file, "config", "", "YAML file of settings; unbroken check --example prints one ("+envConfig+")")
+	f.set.StringVar(&f.file, "config", "", "YAML `FILE` of settings; unbroken check --example prints one ("+envConfig+")")
 	table := fields(&settings{}, nil)
 	for i := range table {
 		t := &table[i]
-		f.set.Var(&rawFlag{key: t.key, def: t.def}, t.flag(), t.doc)
+		f.set.Var(&rawFlag{key: t.key, def: t.def, kind: t.value.kind()}, t.flag(), t.doc)
 	}
 	return f
 }
@@ -109,8 +107,8 @@ func (f *configFlags) load(env environment) *loading {
 // rawFlag keeps what a flag was given. It is parsed with the rest, so that the
 // same mistake reads the same wherever it is made.
 type rawFlag struct {
-	key, def string
-	texts    []string
+	key, def, kind string
+	texts          []string
 }
 
 func (r *rawFlag) Set(text string) error { r.texts = append(r.texts, text); return nil }
@@ -118,14 +116,4 @@ func (r *rawFlag) Set(text string) error { r.texts = append(r.texts, text); retu
 func (r *rawFlag) String() string { return r.def }
 
 // Type is what --help shows as the flag's argument.
-func (r *rawFlag) Type() string {
-	switch {
-	case r.key == keyUpstreams:
-		return "NAME=URL"
-	case strings.HasSuffix(r.key, "_file"), strings.HasPrefix(r.key, "tls_"):
-		return "FILE"
-	case slices.Contains([]string{"listen", "admin"}, r.key):
-		return "ADDRESS"
-	}
-	return "VALUE"
-}
+func (r *rawFlag) Type() string { return r.kind }

@@ -70,13 +70,13 @@ func (u *upstreams) replace(name string) *provider {
 // fields is the table of an upstream's keys in the file, but for headers.
 func (p *provider) fields(lookup func(string) (string, bool)) []field {
 	return []field{
-		{"url", "", "Base URL: https://, http:// or h2c://.", path{&p.URL}, ""},
+		{"url", "", "Base URL: https://, http:// or h2c://.", freeText{&p.URL}, ""},
 		{"dialect", "", "Protect only requests of this dialect; by default it follows the path.", choice{&p.Dialect, []string{"chat", "messages"}}, ""},
 		{"engine", "", "What serves the model, where the host does not tell.", choice{&p.engine, engines}, ""},
 		{"credential", "", "Sent in place of the caller's: env:NAME, file:PATH or the secret itself.", secret{&p.credential, lookup}, ""},
-		{"credential_header", "", "Its header; by default x-api-key for Anthropic, else Authorization, which gets \"Bearer \" in front.", path{&p.credentialHeader}, ""},
-		{"host", "", "Host header, if it is not the URL's.", path{&p.Host}, ""},
-		{"sni", "", "TLS server name, if it is not the URL's host.", path{&p.SNI}, ""},
+		{"credential_header", "", "Its header; by default x-api-key for Anthropic, else Authorization, which gets \"Bearer \" in front.", freeText{&p.credentialHeader}, ""},
+		{"host", "", "Host header, if it is not the URL's.", freeText{&p.Host}, ""},
+		{"sni", "", "TLS server name, if it is not the URL's host.", freeText{&p.SNI}, ""},
 		{"http1", "", "true: never HTTP/2.", boolean{&p.HTTP1}, ""},
 		{"ca_file", "", "Certificates (PEM file) to trust for this upstream, besides the system's.", path{&p.caFile}, ""},
 		{"client_cert", "", "Client certificate (PEM file); needs client_key.", path{&p.cert}, ""},
@@ -85,19 +85,6 @@ func (p *provider) fields(lookup func(string) (string, bool)) []field {
 }
 
 var engines = []string{"vllm", "sglang", "llama.cpp", "ollama", "chat"}
-
-// boolean is true or false.
-type boolean struct{ p *bool }
-
-func (v boolean) set(text string) error {
-	if text != "true" && text != "false" {
-		return fmt.Errorf("%q is neither true nor false", text)
-	}
-	*v.p = text == "true"
-	return nil
-}
-
-func (v boolean) String() string { return fmt.Sprint(*v.p) }
 
 // addHeader adds a header for every request to the upstream.
 func (p *provider) addHeader(name, text string) error {

@@ -13,10 +13,11 @@ import (
 )
 
 // value is one setting's variable, as text. An error of set says what to write
-// instead.
+// instead; kind is what usage texts call it.
 type value interface {
 	set(text string) error
 	String() string
+	kind() string
 }
 
 // off is what switches a clock off; in the packages that is a negative duration.
@@ -195,6 +196,25 @@ type path struct{ p *string }
 func (v path) set(text string) error { *v.p = text; return nil }
 func (v path) String() string        { return *v.p }
 
+// freeText is checked where it is used.
+type freeText struct{ p *string }
+
+func (v freeText) set(text string) error { *v.p = text; return nil }
+func (v freeText) String() string        { return *v.p }
+
+// boolean is true or false.
+type boolean struct{ p *bool }
+
+func (v boolean) set(text string) error {
+	if text != "true" && text != "false" {
+		return fmt.Errorf("%q is neither true nor false", text)
+	}
+	*v.p = text == "true"
+	return nil
+}
+
+func (v boolean) String() string { return fmt.Sprint(*v.p) }
+
 // secret is a text that is never shown: env:NAME, file:PATH, or the secret
 // itself, which is better kept out of command lines.
 type secret struct {
@@ -237,3 +257,17 @@ func redact(s string) string {
 	}
 	return "(set, not shown)"
 }
+
+func (duration) kind() string { return "DURATION" }
+func (size[N]) kind() string  { return "SIZE" }
+func (count) kind() string    { return "N" }
+func (choice) kind() string   { return "WORD" }
+func (level) kind() string    { return "LEVEL" }
+func (address) kind() string  { return "ADDRESS" }
+func (path) kind() string     { return "FILE" }
+func (freeText) kind() string { return "TEXT" }
+func (secret) kind() string   { return "SECRET" }
+func (boolean) kind() string  { return "BOOL" }
+
+func (storeValue) kind() string { return "STORE" }
+func (*upstreams) kind() string { return "NAME=URL" }
