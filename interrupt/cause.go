@@ -32,6 +32,11 @@ const (
 	Permanent
 	// SeamFailed: a continuation did not continue (found by splice).
 	SeamFailed
+	// BreakerOpen: the target was not asked, since it has been failing.
+	BreakerOpen
+	// StormGuard: the target was not asked, since too many recoveries are under
+	// way there already.
+	StormGuard
 	// ClientGone: the caller left. Nobody's fault.
 	ClientGone
 	// Canceled: we stopped it ourselves (shutdown, fence lost).
@@ -40,7 +45,7 @@ const (
 
 var kindNames = [...]string{
 	"none", "connection_reset", "truncated_eof", "idle_stall", "go_away", "provider_5xx_mid_stream",
-	"first_token_timeout", "malformed", "open_failed", "bad_status", "empty_answer", "permanent", "seam_failed", "client_gone", "canceled",
+	"first_token_timeout", "malformed", "open_failed", "bad_status", "empty_answer", "permanent", "seam_failed", "breaker_open", "storm_guard", "client_gone", "canceled",
 }
 
 func (k Kind) String() string {
@@ -65,6 +70,9 @@ type Cause struct {
 	RejectsPrefill bool
 	// ContextOverflow: the prompt does not fit this model.
 	ContextOverflow bool
+	// Filtered: the content was refused as content; no other target is asked to
+	// take it.
+	Filtered bool
 	// Type, Code, Message are the provider's own words, if any. Message is
 	// bounded to 1 KiB.
 	Type, Code, Message string
@@ -78,6 +86,10 @@ func (c Cause) Transient() bool {
 	}
 	return true
 }
+
+// NotAsked reports whether this house held the request back, so that no provider
+// has heard of it.
+func (c Cause) NotAsked() bool { return c.Kind == BreakerOpen || c.Kind == StormGuard }
 
 // Blame says whose fault an outcome was (DESIGN §1.7).
 type Blame uint8
@@ -116,6 +128,8 @@ type Ended struct {
 	// NotSent: the request certainly was not processed.
 	NotSent bool
 	Detail  string // one line, no credentials
+	// After is when asking again may help, from now (Barred); 0: nobody knows.
+	After time.Duration
 }
 
 // Ending is the transport's view of an end.
@@ -136,6 +150,10 @@ const (
 	HeadTimeout
 	// Garbled: the framing was invalid.
 	Garbled
+	// Barred: a breaker did not let the request out.
+	Barred
+	// Crowded: nor did the guard against storms of recoveries.
+	Crowded
 )
 
 // FromEnd returns the cause of an end that came before the semantic end.
@@ -152,6 +170,10 @@ func FromEnd(e Ended) Cause {
 		c.Kind = OpenFailed
 	case HeadTimeout:
 		c.Kind = FirstTokenTimeout
+	case Barred:
+		c.Kind, c.Status, c.RetryAfter = BreakerOpen, 503, e.After
+	case Crowded:
+		c.Kind, c.Status = StormGuard, 503
 	default:
 		c.Kind = ConnectionReset
 	}

@@ -26,7 +26,7 @@ func TestEveryKindHasANameABlameAndAVerdict(t *testing.T) {
 func TestEveryEndOfBytesIsACause(t *testing.T) {
 	want := map[Ending]Kind{
 		EOF: TruncatedEOF, Reset: ConnectionReset, Short: ConnectionReset, Garbled: ConnectionReset,
-		GoneAway: GoAway, NoConnection: OpenFailed, HeadTimeout: FirstTokenTimeout, Garbled + 1: ConnectionReset,
+		GoneAway: GoAway, NoConnection: OpenFailed, HeadTimeout: FirstTokenTimeout, Barred: BreakerOpen, Crowded: StormGuard, Crowded + 1: ConnectionReset,
 	}
 	for how, kind := range want {
 		c := FromEnd(Ended{How: how, NotSent: true, Detail: "d"})

@@ -39,8 +39,9 @@ func FromStatus(status int, header func(name string) string, body []byte, now ti
 	w := look(s.typ, s.code)
 	c.RejectsPrefill = (status == 400 || status == 422) && says(s.message, prefillWords)
 	c.ContextOverflow = w.class == overflow || refusal(status) && says(s.message, overflowWords)
+	c.Filtered = w.class == filtered
 	switch again := strings.ToLower(strings.TrimSpace(header("x-should-retry"))); {
-	case w.class == hard || c.ContextOverflow:
+	case w.class >= hard || c.ContextOverflow:
 	case again == "false":
 	case again == "true" && (status/100 == 4 || status/100 == 5), retryable(status):
 		c.Kind = BadStatus
@@ -92,6 +93,7 @@ func FromFault(f turn.WireFault) Cause {
 	if judged == strange && refusal(c.Status) {
 		judged = refused
 	}
+	c.Filtered = judged == filtered
 	c.ContextOverflow = judged == overflow || judged != passing && says(c.Message, overflowWords)
 	if judged >= refused || c.ContextOverflow {
 		c.Kind = Permanent

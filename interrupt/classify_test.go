@@ -60,7 +60,7 @@ func TestErrorBodies(t *testing.T) {
 		{"overflow wrapped in a 500", 500, `{"error":{"message":"m","code":"context_length_exceeded"}}`,
 			Cause{Kind: Permanent, Code: "context_length_exceeded", Message: "m", ContextOverflow: true}},
 		{"azure content filter", 400, `{"error":{"message":"m","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`,
-			Cause{Kind: Permanent, Code: "content_filter", Message: "m"}},
+			Cause{Kind: Permanent, Code: "content_filter", Filtered: true, Message: "m"}},
 		{"anthropic overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`,
 			Cause{Kind: BadStatus, Type: "overloaded_error", Message: "Overloaded"}},
 		{"anthropic billing", 400, `{"type":"error","error":{"type":"billing_error","message":"m"}}`,

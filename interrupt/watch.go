@@ -1,6 +1,9 @@
 package interrupt
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Config holds the limits of a [Watch]. A zero duration means the default, a
 // negative one switches that clock off.
@@ -18,6 +21,10 @@ type Config struct {
 	// default 180 s. ProgressQuiet does so while a reasoning or hosted-tool
 	// block is open and before the first visible content; default 600 s.
 	Progress, ProgressQuiet time.Duration
+	// Floor is how many bytes of text or arguments a second must flow, on
+	// average over FloorSpan (30 s), while they flow; 0: no floor.
+	Floor     int
+	FloorSpan time.Duration
 }
 
 func (c Config) orDefaults() Config {
@@ -31,6 +38,7 @@ func (c Config) orDefaults() Config {
 		{&c.Idle, 60 * time.Second},
 		{&c.Progress, 180 * time.Second},
 		{&c.ProgressQuiet, 600 * time.Second},
+		{&c.FloorSpan, 30 * time.Second},
 	} {
 		if *f.v == 0 {
 			*f.v = f.def
@@ -73,6 +81,8 @@ const (
 //	Waiting, Quiet on a pinging host  Idle        from the last byte   IdleStall, once there was one
 //	begun                             Progress    from the last progress   IdleStall; ProgressQuiet while
 //	                                              Quiet or nothing is visible
+//	Speaking, visible, with a Floor   FloorSpan   from the start of a span         IdleStall, if too little
+//	                                              was said in it
 //
 // It is a value without pointers: one per attempt, no allocation. Its clock may
 // be coarse and may be read twice at one instant; a time before the last one
@@ -88,6 +98,8 @@ type Watch struct {
 	start    time.Time
 	byteAt   time.Time
 	progress time.Time
+	span     time.Time // start of the span that the floor is measured over
+	said     int       // bytes of it
 }
 
 // NewWatch starts a watch over an attempt that begins now.
@@ -120,9 +132,17 @@ func (w *Watch) Progress(now time.Time) {
 // continuation starts anew: it too has to speak within FirstToken.
 func (w *Watch) Visible() { w.visible = true }
 
+// Said says that n bytes of text or arguments arrived; it goes with Progress.
+func (w *Watch) Said(n int) { w.said += n }
+
 // Phase sets the phase. Report the bytes and the progress of an event before the
 // phase it leads to: a limit that gets shorter counts from the last of them.
-func (w *Watch) Phase(p Phase) { w.phase = p }
+func (w *Watch) Phase(p Phase) {
+	if p == Speaking && w.phase != Speaking {
+		w.span, w.said = w.byteAt, 0
+	}
+	w.phase = p
+}
 
 // clock identifies the limit that comes first.
 type clock uint8
@@ -133,6 +153,7 @@ const (
 	firstTokenClock
 	idleClock
 	progressClock
+	floorClock
 )
 
 // due returns the earliest deadline and the limit it belongs to.
@@ -168,6 +189,9 @@ func (w *Watch) due() (at time.Time, which clock, limit time.Duration) {
 	if w.phase == Speaking || w.call.Pings && w.heard {
 		arm(idleClock, w.byteAt, l.Idle)
 	}
+	if l.Floor > 0 && w.phase == Speaking && w.visible {
+		arm(floorClock, w.span, l.FloorSpan)
+	}
 	if w.begun {
 		if w.phase == Quiet || !w.visible {
 			arm(progressClock, w.progress, l.ProgressQuiet)
@@ -202,6 +226,12 @@ func (w *Watch) Check(now time.Time) Cause {
 		c.Message = "no byte for " + limit.String()
 	case progressClock:
 		c.Message = "no progress for " + limit.String()
+	case floorClock:
+		if float64(w.said) >= float64(w.limits.Floor)*limit.Seconds() {
+			w.span, w.said = now, 0
+			return Cause{}
+		}
+		c.Type, c.Message = "slow_drip", "less than "+strconv.Itoa(w.limits.Floor)+" bytes a second for "+limit.String()
 	}
 	return c
 }

@@ -14,6 +14,8 @@ const (
 	refused
 	// hard: final whatever the status is; the same request cannot work there.
 	hard
+	// filtered: hard, since the content itself was refused.
+	filtered
 	// overflow: hard, since the prompt does not fit the model.
 	overflow
 )
@@ -102,13 +104,13 @@ var words = map[string]word{
 	"billing_error":                 {hard, 402},     // Anthropic
 	"insufficient_balance":          {hard, 402},     // DeepSeek
 	"insufficient_credits":          {hard, 402},     // OpenRouter
-	"content_filter":                {hard, 400},     // Azure
-	"content_policy_violation":      {hard, 400},     // OpenAI
-	"responsibleaipolicyviolation":  {hard, 400},     // Azure
-	"invalid_prompt":                {hard, 400},     // OpenAI: usage policy
-	"prohibited_content":            {hard, 400},     // Google
-	"safety":                        {hard, 400},     // Google
-	"moderation_blocked":            {hard, 400},     // OpenAI images
+	"content_filter":                {filtered, 400}, // Azure
+	"content_policy_violation":      {filtered, 400}, // OpenAI
+	"responsibleaipolicyviolation":  {filtered, 400}, // Azure
+	"invalid_prompt":                {filtered, 400}, // OpenAI: usage policy
+	"prohibited_content":            {filtered, 400}, // Google
+	"safety":                        {filtered, 400}, // Google
+	"moderation_blocked":            {filtered, 400}, // OpenAI images
 	"model_not_found":               {hard, 404},     // OpenAI
 	"deploymentnotfound":            {hard, 404},     // Azure
 	"context_length_exceeded":       {overflow, 400}, // OpenAI, Groq

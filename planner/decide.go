@@ -12,6 +12,9 @@ const (
 	BackoffBase   = 250 * time.Millisecond
 	BackoffCap    = 8 * time.Second
 	MaxRetryAfter = 60 * time.Second
+	// MaxTries bounds how often one target is asked in vain while there is
+	// another.
+	MaxTries = 2
 )
 
 // Decide returns the plan for f. The order of the rules is the order of the
@@ -21,20 +24,67 @@ func Decide(f Facts) Plan {
 	if f.Finished {
 		return Plan{Kind: Finish, Reason: "finish_seen"}
 	}
+	to := f.where()
 	switch f.Cause.Kind {
 	case interrupt.ClientGone:
 		return refuse("client_gone")
 	case interrupt.Canceled:
 		return refuse("canceled")
 	case interrupt.Permanent:
-		if !f.MannerOnce {
+		if !f.MannerOnce && to == Here {
 			return refuse("permanent")
 		}
 	case interrupt.None:
 		return refuse("no_cause")
 	}
+	switch to {
+	case Here:
+	case Next:
+		f.Manner = f.Next.Manner
+	case Larger:
+		f.Manner = f.Larger.Manner
+	}
+	p := f.plan()
+	if p.Kind.Upstream() {
+		return f.spend(p, to)
+	}
+	return p
+}
+
+// where chooses the target to ask (DESIGN §7). A route is walked in one
+// direction, so that it ends.
+func (f Facts) where() Where {
+	c := f.Cause
+	switch {
+	case f.MannerOnce:
+		return Here
+	case c.ContextOverflow:
+		// Any other model would refuse it too, unless the route says not.
+		if f.Larger.Exists {
+			return Larger
+		}
+		return Here
+	case !f.Next.Exists, c.Filtered:
+		return Here
+	case c.Kind == interrupt.Permanent:
+		// The first target's final word is about the request. A fallback's
+		// may be about the fallback: its key, its name for the model.
+		if f.Fallback {
+			return Next
+		}
+		return Here
+	case c.NotAsked(), c.Kind == interrupt.FirstTokenTimeout, c.RetryAfter > min(MaxRetryAfter, f.WaitLeft), f.Tries >= MaxTries:
+		return Next
+	case f.Visible && f.Words && f.Manner == turn.NoManner && f.Next.Manner != turn.NoManner:
+		return Next
+	}
+	return Here
+}
+
+// plan decides what to do about the turn, whatever it costs.
+func (f Facts) plan() Plan {
 	if f.Manner == turn.Provider && f.Visible {
-		return f.spend(Plan{Kind: Resume, Reason: "provider_holds_generation", Manner: turn.Provider})
+		return Plan{Kind: Resume, Reason: "provider_holds_generation", Manner: turn.Provider}
 	}
 	if f.Visible && f.Choices > 1 {
 		return refuse("several_choices")
@@ -75,7 +125,7 @@ func (f Facts) restart(reason string) Plan {
 	if p, no := f.repeatable(); no {
 		return p
 	}
-	return f.spend(Plan{Kind: WholeRestart, Reason: reason})
+	return Plan{Kind: WholeRestart, Reason: reason}
 }
 
 func (f Facts) restartWithdrawn(reason string) Plan {
@@ -119,7 +169,7 @@ func (f Facts) proceed(k Kind, reason string) Plan {
 	}
 	switch {
 	case no == "":
-		return f.spend(Plan{Kind: k, Reason: reason, Manner: f.Manner})
+		return Plan{Kind: k, Reason: reason, Manner: f.Manner}
 	case f.Events:
 		return f.restartWithdrawn(no)
 	}
@@ -127,17 +177,19 @@ func (f Facts) proceed(k Kind, reason string) Plan {
 }
 
 // spend takes the plan's price from the budget and sets its wait.
-func (f Facts) spend(p Plan) Plan {
-	if f.MannerOnce {
+func (f Facts) spend(p Plan, to Where) Plan {
+	p.To = to
+	switch {
+	case f.MannerOnce:
 		// A target that rejects a manner says so at once and generated
 		// nothing: asking it in the next manner is part of the same recovery.
 		return p
-	}
-	switch {
-	case f.BreakerOpen:
-		return refuse("breaker_open")
+	case f.Cause.NotAsked():
+		return f.aside(p)
 	case f.Recoveries <= 0:
 		return refuse("budget_spent")
+	case to != Here:
+		return p // nothing says that this one is in trouble
 	}
 	p.Wait = f.backoff()
 	switch {
@@ -145,6 +197,27 @@ func (f Facts) spend(p Plan) Plan {
 		return refuse("retry_after_too_long")
 	case p.Wait > f.WaitLeft:
 		return refuse("wait_spent")
+	}
+	return p
+}
+
+// aside is what happens to a request that was held back: the next target, else,
+// for a turn whose client already has part of it, patience until the breaker
+// lets a probe through. A request of which the client has nothing is told at
+// once: it can go elsewhere, a broken turn cannot.
+func (f Facts) aside(p Plan) Plan {
+	p.Free = true
+	switch {
+	case p.To != Here:
+		return p
+	case f.Cause.Kind == interrupt.StormGuard:
+		return refuse("storm_guard")
+	case !f.Visible:
+		return refuse("breaker_open")
+	}
+	p.Wait = max(f.Cause.RetryAfter, BackoffBase) + time.Duration(f.Jitter*float64(BackoffBase))
+	if p.Wait > f.WaitLeft {
+		return refuse("breaker_open")
 	}
 	return p
 }

@@ -29,18 +29,41 @@ var laws = []law{
 		return !f.Finished && (k == interrupt.ClientGone || k == interrupt.Canceled || k == interrupt.None) && p.Kind != Refuse
 	}},
 	{"a final word is never asked again, unless it was about the manner", func(f Facts, p Plan) bool {
-		return !f.Finished && f.Cause.Kind == interrupt.Permanent && !f.MannerOnce && p.Kind != Refuse
+		return !f.Finished && f.Cause.Kind == interrupt.Permanent && !f.MannerOnce && p.Kind.Upstream() && p.To == Here
+	}},
+	{"the first target's final word is final, but for a prompt that a larger one may take", func(f Facts, p Plan) bool {
+		return f.Cause.Kind == interrupt.Permanent && !f.Fallback && !f.MannerOnce && p.Kind.Upstream() && p.To != Larger
+	}},
+	{"nobody else is asked for what was refused as content", func(f Facts, p Plan) bool {
+		return f.Cause.Filtered && !f.Cause.ContextOverflow && p.To != Here
+	}},
+	{"a target is moved to only if there is one", func(f Facts, p Plan) bool {
+		return p.To == Next && !f.Next.Exists || p.To == Larger && !f.Larger.Exists
+	}},
+	{"only a prompt that is too long goes to the target for those, and to no other", func(f Facts, p Plan) bool {
+		return p.Kind.Upstream() && !f.MannerOnce && f.Cause.ContextOverflow != (p.To == Larger) && (f.Larger.Exists || p.To != Here)
+	}},
+	{"whoever moves does not wait", func(_ Facts, p Plan) bool { return p.To != Here && p.Wait != 0 }},
+	{"a silent target is not asked again while there is another", func(f Facts, p Plan) bool {
+		return f.Cause.Kind == interrupt.FirstTokenTimeout && f.Next.Exists && !f.MannerOnce && !f.Cause.ContextOverflow && !f.Cause.Filtered && p.Kind.Upstream() && p.To == Here
+	}},
+	{"nor is one that was asked in vain often enough", func(f Facts, p Plan) bool {
+		return f.Tries >= MaxTries && f.Next.Exists && !f.MannerOnce && !f.Cause.ContextOverflow && !f.Cause.Filtered && p.Kind.Upstream() && p.To == Here
 	}},
 
 	{"asking a provider costs a recovery, unless the manner alone was rejected", func(f Facts, p Plan) bool {
-		return p.Kind.Upstream() && f.Recoveries <= 0 && !f.MannerOnce
+		return p.Kind.Upstream() && f.Recoveries <= 0 && !f.MannerOnce && !p.Free
 	}},
-	{"no provider is asked behind an open breaker", func(f Facts, p Plan) bool {
-		return p.Kind.Upstream() && f.BreakerOpen && !f.MannerOnce
+	{"only what reached nobody is free", func(f Facts, p Plan) bool { return p.Free && !f.Cause.NotAsked() }},
+	{"no target is asked again at once behind an open breaker", func(f Facts, p Plan) bool {
+		return p.Kind.Upstream() && f.Cause.NotAsked() && !f.MannerOnce && p.To == Here && p.Wait < BackoffBase
+	}},
+	{"a request of which the client has nothing does not wait behind an open breaker", func(f Facts, p Plan) bool {
+		return p.Kind.Upstream() && f.Cause.NotAsked() && !f.MannerOnce && p.To == Here && !f.Visible
 	}},
 	{"what needs no provider needs no budget, no time and no breaker", func(f Facts, p Plan) bool {
 		poor := f
-		poor.Recoveries, poor.WaitLeft, poor.BreakerOpen = 0, 0, true
+		poor.Recoveries, poor.WaitLeft = 0, 0
 		return (p.Kind == SynthesizeToolUse || p.Kind == Finish) && Decide(poor) != p
 	}},
 	{"what needs no provider waits for none", func(_ Facts, p Plan) bool { return !p.Kind.Upstream() && p.Wait != 0 }},
@@ -56,7 +79,7 @@ var laws = []law{
 		return p.Kind == TruncateBeforeTool && f.Unfinished == 0 || p.Kind == ContinueText && f.Words && f.Unfinished > 0
 	}},
 	{"a continuation has a manner", func(f Facts, p Plan) bool {
-		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && (p.Manner == turn.NoManner || p.Manner != f.Manner)
+		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && (p.Manner == turn.NoManner || p.Manner != [...]turn.Manner{f.Manner, f.Next.Manner, f.Larger.Manner}[p.To])
 	}},
 	{"a continuation carries everything that was asked", func(f Facts, p Plan) bool {
 		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && (f.Logprobs || f.Unsplicable != "" || f.Blocked != "" || f.Choices > 1)
@@ -68,7 +91,7 @@ var laws = []law{
 		return !f.Visible && (p.Kind == ContinueText || p.Kind == TruncateBeforeTool || p.Kind == Resume)
 	}},
 	{"only a provider that holds the generation is re-attached to", func(f Facts, p Plan) bool {
-		return p.Kind == Resume && (f.Manner != turn.Provider || p.Manner != turn.Provider)
+		return p.Kind == Resume && (f.Manner != turn.Provider || p.Manner != turn.Provider || p.To != Here)
 	}},
 
 	{"words that the client has are not said again, unless it is told", func(f Facts, p Plan) bool {
@@ -95,17 +118,17 @@ var laws = []law{
 	}},
 
 	{"a wait is at least the provider's hint", func(f Facts, p Plan) bool {
-		return p.Kind.Upstream() && !f.MannerOnce && p.Wait < f.Cause.RetryAfter
+		return p.Kind.Upstream() && !f.MannerOnce && p.To == Here && p.Wait < f.Cause.RetryAfter
 	}},
 	{"a wait is at most the cap or the hint", func(f Facts, p Plan) bool {
-		return p.Wait > max(BackoffCap, f.Cause.RetryAfter)
+		return p.Wait > max(BackoffCap, f.Cause.RetryAfter+2*BackoffBase)
 	}},
 	{"no hint over a minute is waited for", func(f Facts, p Plan) bool {
-		return p.Kind.Upstream() && !f.MannerOnce && f.Cause.RetryAfter > MaxRetryAfter
+		return p.Kind.Upstream() && !f.MannerOnce && !p.Free && p.To == Here && f.Cause.RetryAfter > MaxRetryAfter
 	}},
 	{"a wait fits the time that is left", func(f Facts, p Plan) bool { return p.Wait > f.WaitLeft && p.Wait > 0 }},
 	{"the first recovery of a flowing stream goes at once", func(f Facts, p Plan) bool {
-		return f.MidStream && f.Retries == 0 && f.Cause.RetryAfter == 0 && p.Wait != 0
+		return f.MidStream && f.Retries == 0 && f.Cause.RetryAfter == 0 && !f.Cause.NotAsked() && p.Wait != 0
 	}},
 	{"a rejected manner is asked in the next one at once", func(f Facts, p Plan) bool { return f.MannerOnce && p.Wait != 0 }},
 }
@@ -157,7 +180,7 @@ var tokens = []string{
 	"client_gone", "canceled", "permanent", "no_cause",
 	"several_choices", "logprobs", "unsplicable:audio", "unknown_block:mystery", "no_manner",
 	"hosted_tool:web", "hosted_tool_ran", "hosted_tools_declared",
-	"breaker_open", "budget_spent", "wait_spent", "retry_after_too_long",
+	"breaker_open", "storm_guard", "budget_spent", "wait_spent", "retry_after_too_long",
 }
 
 // possible reports whether the facts of shape can be true together; relay never
@@ -203,19 +226,24 @@ func facts(shape int, k interrupt.Kind, rng *rand.Rand) Facts {
 		HostedOpen: name("web"), HostedSeen: bit(), Carried: bit(), Blocked: name("mystery"),
 		DocumentDone: bit(), Visible: bit(), Arguments: bit(), Thinking: bit(), Events: bit(),
 		Choices: 1 + count(1), Logprobs: bit(), HostedTools: bit(), Unsplicable: name("audio"), MannerOnce: bit(),
-		Manner:      turn.Manner(one(4)),
-		TokensLeft:  [...]int64{-1, 0, 40}[one(3)],
-		BreakerOpen: one(4) == 0,
-		Recoveries:  one(4),
-		Retries:     one(12),
-		WaitLeft:    [...]time.Duration{0, 3 * time.Second, 120 * time.Second}[one(3)],
-		Jitter:      float64(one(1000)) / 1000,
-		MidStream:   one(2) == 0,
+		Manner:     turn.Manner(one(4)),
+		TokensLeft: [...]int64{-1, 0, 40}[one(3)],
+		Tries:      one(4),
+		Fallback:   one(2) == 0,
+		Next:       Option{one(2) == 0, [...]turn.Manner{turn.NoManner, turn.Prefill, turn.Asked}[one(3)]},
+		Larger:     Option{one(3) == 0, [...]turn.Manner{turn.NoManner, turn.Prefill, turn.Asked}[one(3)]},
+		Recoveries: one(4),
+		Retries:    one(12),
+		WaitLeft:   [...]time.Duration{0, 3 * time.Second, 120 * time.Second}[one(3)],
+		Jitter:     float64(one(1000)) / 1000,
+		MidStream:  one(2) == 0,
 	}
 	f.Cause = interrupt.Cause{
 		Kind: k, NotSent: one(3) == 0, RejectsPrefill: f.MannerOnce,
-		Status:     [...]int{0, 408, 429, 500, 503, 529}[one(6)],
-		RetryAfter: [...]time.Duration{0, 0, 2 * time.Second, 60 * time.Second, 61 * time.Second}[one(5)],
+		Status:          [...]int{0, 408, 429, 500, 503, 529}[one(6)],
+		ContextOverflow: k == interrupt.Permanent && one(4) == 0,
+		Filtered:        k == interrupt.Permanent && one(4) == 0,
+		RetryAfter:      [...]time.Duration{0, 0, 2 * time.Second, 60 * time.Second, 61 * time.Second}[one(5)],
 	}
 	return f
 }

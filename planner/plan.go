@@ -45,9 +45,34 @@ func (k Kind) Upstream() bool {
 	return false
 }
 
+// Where says which target a plan asks.
+type Where uint8
+
+const (
+	// Here: the current one again.
+	Here Where = iota
+	// Next: the next one of the route.
+	Next
+	// Larger: the next one that the route keeps for prompts that are too long.
+	Larger
+)
+
+var whereNames = [...]string{"here", "next", "larger"}
+
+func (w Where) String() string {
+	if int(w) < len(whereNames) {
+		return whereNames[w]
+	}
+	return "where?"
+}
+
 // Plan is what to do, and why.
 type Plan struct {
 	Kind Kind
+	// To is which target is asked.
+	To Where
+	// Free: it costs no recovery, since the last attempt reached nobody.
+	Free bool
 	// Reason is a short token, never empty.
 	Reason string
 	// Wait is how long to wait before the next request.
@@ -60,6 +85,12 @@ type Plan struct {
 	// Withdraw: what the client saw must be announced as retracted first (mode
 	// "events").
 	Withdraw bool
+}
+
+// Option is another target of the route.
+type Option struct {
+	Exists bool
+	Manner turn.Manner // its best manner; never Provider, since it holds nothing of ours
 }
 
 // Facts is everything that a decision may depend on.
@@ -95,10 +126,13 @@ type Facts struct {
 
 	// What is possible.
 
-	Manner      turn.Manner // best manner left on the target
-	MannerOnce  bool        // the last attempt died of its manner: ask in the next one at no cost
-	TokensLeft  int64       // of the caller's output limit; negative: no limit
-	BreakerOpen bool        // and no other target is free
+	Manner     turn.Manner // best manner left on the target
+	MannerOnce bool        // the last attempt died of its manner: ask in the next one at no cost
+	TokensLeft int64       // of the caller's output limit; negative: no limit
+	Tries      int         // requests made of the target since it last brought something
+	Fallback   bool        // it is not the first of its route
+	Next       Option      // the target behind it
+	Larger     Option      // the one for prompts that are too long
 
 	// What is left.
 

@@ -48,6 +48,12 @@ func TestTable(t *testing.T) {
 
 func show(p Plan) string {
 	s := p.Kind.String() + " " + p.Reason
+	if p.To != Here {
+		s += " to=" + p.To.String()
+	}
+	if p.Free {
+		s += " free"
+	}
 	if p.Manner != turn.NoManner {
 		s += " manner=" + p.Manner.String()
 	}
@@ -76,6 +82,16 @@ func parse(line string) (Facts, error) {
 		}
 	}
 	return f, nil
+}
+
+// manner reads a manner; prefill if it is not named.
+func manner(name string) turn.Manner {
+	for m := turn.NoManner; m <= turn.Asked; m++ {
+		if m.String() == name {
+			return m
+		}
+	}
+	return turn.Prefill
 }
 
 func (f *Facts) set(key, name, arg string) error {
@@ -119,11 +135,7 @@ func (f *Facts) set(key, name, arg string) error {
 	case "asked=audio":
 		f.Unsplicable = "audio"
 	case "can=none", "can=resume", "can=prefill", "can=asked":
-		for m := turn.NoManner; m <= turn.Asked; m++ {
-			if m.String() == name {
-				f.Manner = m
-			}
-		}
+		f.Manner = manner(name)
 	case "can=next-manner":
 		f.MannerOnce, f.Manner = true, turn.Asked
 	case "left=recoveries":
@@ -132,8 +144,18 @@ func (f *Facts) set(key, name, arg string) error {
 		f.TokensLeft = int64(n)
 	case "left=wait":
 		f.WaitLeft = d
-	case "breaker=open":
-		f.BreakerOpen = true
+	case "tries=" + name:
+		f.Tries, _ = strconv.Atoi(name)
+	case "route=fallback":
+		f.Fallback = true
+	case "route=next":
+		f.Next = Option{true, manner(arg)}
+	case "route=larger":
+		f.Larger = Option{true, manner(arg)}
+	case "cause=overflow":
+		f.Cause.ContextOverflow = true
+	case "cause=filtered":
+		f.Cause.Filtered = true
 	case "retries=" + name:
 		f.Retries, _ = strconv.Atoi(name)
 	case "stream=not-begun":
