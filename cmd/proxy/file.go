@@ -23,8 +23,8 @@ type entry struct {
 	kind string  // "scalar", "mapping", "list"
 }
 
-// readFile reads the keys of a YAML file.
-func readFile(name string) ([]entry, error) {
+// readFile reads the keys of a YAML file; there are none if there is a problem.
+func readFile(name string) ([]entry, problems) {
 	at := origin{place: name}
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -119,11 +119,8 @@ func trimmed(names []string) []string {
 // file applies a file.
 func (l *loading) file(from origin) {
 	name := from.key
-	entries, err := readFile(name)
-	if ps, ok := err.(problems); ok {
-		l.problems = append(l.problems, ps...)
-		return
-	}
+	entries, unreadable := readFile(name)
+	l.problems = append(l.problems, unreadable...)
 	keys := make([]string, len(l.fields))
 	for i := range l.fields {
 		keys[i] = l.fields[i].key

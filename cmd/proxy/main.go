@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +75,7 @@ func run(ctx context.Context, env environment) int {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(env.err, "unbroken: %s\n", strings.TrimRight(line, "\n"))
 	}
-	if _, ok := err.(misuse); ok {
+	if m := (misuse{}); errors.As(err, &m) {
 		return exitMisuse
 	}
 	return exitFailed
