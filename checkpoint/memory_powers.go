@@ -55,9 +55,16 @@ func (m *Memory) Adopt(ctx context.Context, ask AskKey, owner Owner, within time
 		return Fence{}, nil, err
 	}
 	defer unlock()
+	none := ErrNotFound
 	for i, o := range m.offers[ask] {
 		h := m.find(o.key, now)
-		if h == nil || !Orphan(&h.Record, owner, m.alive(h.Owner)) || now.Sub(h.Updated) > within {
+		if h == nil || now.Sub(h.Updated) > within {
+			continue
+		}
+		if !Orphan(&h.Record, owner, m.alive(h.Owner)) {
+			if h.State.Phase == Live && h.Owner != owner {
+				none = ErrOwned
+			}
 			continue
 		}
 		m.retract(ask, i)
@@ -66,7 +73,7 @@ func (m *Memory) Adopt(ctx context.Context, ask AskKey, owner Owner, within time
 		h.fence, h.Owner, h.Updated = m.last, owner, now
 		return Fence{Key: o.key, N: h.fence}, before, nil
 	}
-	return Fence{}, nil, ErrNotFound
+	return Fence{}, nil, none
 }
 
 // Secret implements [Secrets].

@@ -24,8 +24,9 @@ type Index interface {
 	// Adopt claims for owner an offered turn that lost its process: it is Live,
 	// was written within the given time, and its owner, another one, is dead or
 	// released it, as a draining process does. A turn is adopted at most once,
-	// whoever asks and however many ask at the same time. ErrNotFound: there is
-	// none.
+	// whoever asks and however many ask at the same time. ErrOwned: there is one
+	// whose owner, another process, still counts as alive; a caller whose
+	// process died a moment ago asks again. ErrNotFound: there is none.
 	Adopt(ctx context.Context, ask AskKey, owner Owner, within time.Duration) (Fence, *Record, error)
 }
 

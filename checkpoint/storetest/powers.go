@@ -76,16 +76,15 @@ func adopted(b *bench) {
 		b.want(s.Offer(b.ctx, ask(1), f), nil)
 	}
 	b.want(s.Offer(b.ctx, ask(1), checkpoint.Fence{Key: key("never was"), N: 7}), nil)
-	for _, o := range []checkpoint.Owner{us, them} {
-		if run, _ := b.adopts(s, ask(1), o); run != "" {
-			b.Fatalf("%s adopted a turn whose owner lives", o)
-		}
-	}
+	_, _, err := s.Adopt(b.ctx, ask(1), us, time.Hour)
+	b.want(err, checkpoint.ErrNotFound)
+	_, _, err = s.Adopt(b.ctx, ask(1), them, time.Hour)
+	b.want(err, checkpoint.ErrOwned)
 	b.want(b.store.Release(b.ctx, f), nil) // drained
 	if run, _ := b.adopts(s, ask(2), them); run != "" {
 		b.Fatalf("adopted %q by another question", run)
 	}
-	_, _, err := s.Adopt(b.ctx, ask(1), them, -time.Hour)
+	_, _, err = s.Adopt(b.ctx, ask(1), them, -time.Hour)
 	b.want(err, checkpoint.ErrNotFound) // too long ago
 	run, g := b.adopts(s, ask(1), them)
 	if run != "run" || g.Key != key("run") || g.N <= f.N {

@@ -1,0 +1,139 @@
+package redisstore
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+)
+
+// queue holds the turns that are written behind their streams' backs. Writers put
+// in, the flusher takes out.
+type queue struct {
+	nudge func()
+	timer *time.Timer // of the next flush that nobody hurries
+
+	mu    sync.Mutex
+	turns map[*writer]struct{}
+	dirty []*writer // in the order in which they became so
+	armed bool      // timer runs
+	fresh int       // bytes queued since the last flush
+	bytes int64     // of all logs kept
+	// losses are the calls to make, by the flusher and without mu: whoever is
+	// told takes locks of its own, and may hold them while it appends.
+	losses []func()
+}
+
+func (q *queue) init(nudge func()) {
+	q.nudge = nudge
+	q.turns = map[*writer]struct{}{}
+	q.timer = time.AfterFunc(time.Hour, nudge)
+	q.timer.Stop()
+}
+
+// put notes that w has something to write. mu is held.
+func (q *queue) put(w *writer, urgent bool, c *Config) {
+	if !w.dirty {
+		w.dirty = true
+		q.dirty = append(q.dirty, w)
+	}
+	if urgent || q.fresh >= c.FlushBytes {
+		q.nudge()
+	}
+	q.arm(c)
+}
+
+// tell makes the calls that are due.
+func (q *queue) tell() {
+	q.mu.Lock()
+	calls := q.losses
+	q.losses = nil
+	q.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+}
+
+// arm sets the timer when something is queued that nobody hurries. mu is held.
+func (q *queue) arm(c *Config) {
+	if len(q.dirty) > 0 && !q.armed {
+		q.armed = true
+		q.timer.Reset(c.Flush)
+	}
+}
+
+// room makes room for n more bytes by forgetting what Redis has acknowledged, and
+// reports whether there is. It makes more room than asked for, so that it seldom
+// has to look. mu is held.
+func (q *queue) room(n, most int64) bool {
+	if q.bytes+n <= most {
+		return true
+	}
+	for w := range q.turns {
+		w.trim()
+		if q.bytes+n <= most*3/4 {
+			break
+		}
+	}
+	return q.bytes+n <= most
+}
+
+// drop takes w out. mu is held.
+func (q *queue) drop(w *writer) {
+	if _, ok := q.turns[w]; !ok {
+		return
+	}
+	delete(q.turns, w)
+	q.bytes -= int64(len(w.log))
+	w.log = nil
+	if w.dirty {
+		w.dirty = false
+		q.dirty = slices.DeleteFunc(q.dirty, func(o *writer) bool { return o == w })
+	}
+}
+
+// look has silent turns checked, and forgets what waited for Redis for so long
+// that it would be gone from there.
+func (q *queue) look(now time.Time, c Config) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for w := range q.turns {
+		switch {
+		case !w.settled && !w.forget:
+			if now.Sub(w.wrote) >= c.Check {
+				w.check = true
+				q.put(w, false, &c)
+			}
+		case now.Sub(w.ended) > c.TTL, w.forget && now.Sub(w.ended) > c.FinishedTTL:
+			w.die(nil)
+		case w.settled && w.state.Phase == checkpoint.Finished && now.Sub(w.ended) > c.FinishedTTL:
+			w.forget = true // it would have expired
+			q.bytes -= int64(len(w.log))
+			w.base, w.log = w.end(), nil
+		}
+	}
+}
+
+// checkAll has the fence of every turn checked at once.
+func (q *queue) checkAll() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for w := range q.turns {
+		w.check = true
+		q.put(w, true, &w.store.cfg)
+	}
+}
+
+// pending returns how much Redis does not have yet.
+func (q *queue) pending() (bytes int64, turns int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for w := range q.turns {
+		if w.unwritten() {
+			turns++
+			bytes += w.end() - w.acked
+		}
+	}
+	return bytes, turns
+}

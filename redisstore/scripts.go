@@ -1,0 +1,234 @@
+package redisstore
+
+import "github.com/redis/go-redis/v9"
+
+// All scripts on a turn take the same keys:
+//
+//	KEYS[1] the record: a hash of
+//	        f fence, o owner ("" when released), b fence at birth, n size of the
+//	        log in bytes, p phase, c and u times of creation and of the last write
+//	        in µs, h identity and s state as package checkpoint encodes them
+//	KEYS[2] the log
+//	KEYS[3] the largest fence, as a tombstone of a deleted, finished or evicted
+//	        record: who comes late with an older one is told so
+//
+// and answer with an array whose first element is an outcome. Times to live are
+// milliseconds. Commands that need memory come first: when Redis is full, a
+// script fails before it changed anything. Fences are compared as numbers, which
+// is exact: µs since 1970 fit the 53 bits of a Lua number for two centuries.
+type outcome int64
+
+// The outcomes. The Lua below uses the numbers.
+const (
+	done     outcome = 0
+	fenced   outcome = 1 // a newer fence exists, or this one was released
+	notFound outcome = 2
+	gap      outcome = 3 // [2] is the size of the log
+	conflict outcome = 4
+	tooLarge outcome = 5 // [2] is the size that it would have
+	corrupt  outcome = 6 // the record and the log disagree, or it is not a record
+	behind   outcome = 7 // the record has an older fence: a fail-over lost our claim
+	owned    outcome = 8
+	newer    outcome = 9 // written by a newer release
+	taken    outcome = 10
+)
+
+// guard begins the scripts that write. It leaves the record in m, or answers.
+//
+//	ARGV[1] fence
+const guard = `
+local m = redis.call('HMGET', KEYS[1], 'f', 'o', 'n', 'p')
+local mine = tonumber(ARGV[1])
+if not m[1] then
+  if redis.call('EXISTS', KEYS[1]) == 1 then return {6} end
+  local last = tonumber(redis.call('GET', KEYS[3]) or '0')
+  if last and last > mine then return {1} end
+  return {2}
+end
+if tonumber(m[1]) < mine then return {7} end
+if tonumber(m[1]) > mine then return {1} end
+`
+
+// clock leaves the time in now, µs.
+const clock = `
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local stamp = string.format('%.0f', now)
+`
+
+// claimScript takes a turn.
+//
+//	ARGV[1] owner
+//	ARGV[2] identity  [3] state of a new turn
+//	ARGV[4] the fence to take it from, because its owner is dead; or ""
+//	ARGV[5] the newest encoding we can read
+//	ARGV[6] ttl  [7] ttl when finished  [8] ttl of the fence
+//	ARGV[9] how much of the log to answer with, bytes
+//
+//	{0, fence}               a new turn
+//	{10, fence, record...}   taken; the record as it was
+//	{8, fence, record...}    in the hands of another; nothing changed
+//	{6}, {9}                 unreadable; nothing changed
+//
+// record... is b, o, h, s, c, u, n, head of the log.
+var claimScript = redis.NewScript(clock + `
+local m = redis.call('HMGET', KEYS[1], 'f', 'b', 'o', 'h', 's', 'c', 'u', 'n', 'p')
+local answer = {0}
+if m[1] then
+  if not (m[3] and m[4] and m[5] and m[8]) then return {6} end
+  if redis.call('STRLEN', KEYS[2]) ~= tonumber(m[8]) then return {6} end
+  if string.byte(m[4]) > tonumber(ARGV[5]) or string.byte(m[5]) > tonumber(ARGV[5]) then return {9} end
+  answer = {10, m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8], redis.call('GETRANGE', KEYS[2], 0, ARGV[9] - 1)}
+  if m[3] ~= '' and m[3] ~= ARGV[1] and m[1] ~= ARGV[4] then
+    answer[1] = 8
+    return answer
+  end
+elseif redis.call('EXISTS', KEYS[1]) == 1 then
+  return {6}
+end
+local last = math.max(tonumber(m[1] or '0'), tonumber(redis.call('GET', KEYS[3]) or '0') or 0)
+local fence = string.format('%.0f', math.max(last + 1, now))
+redis.call('SET', KEYS[3], fence, 'PX', ARGV[8])
+if m[1] then
+  redis.call('HSET', KEYS[1], 'f', fence, 'o', ARGV[1], 'u', stamp)
+else
+  redis.call('DEL', KEYS[2])
+  redis.call('HSET', KEYS[1], 'f', fence, 'b', fence, 'o', ARGV[1], 'h', ARGV[2], 's', ARGV[3],
+    'c', stamp, 'u', stamp, 'n', '0', 'p', '0')
+end
+local ttl = ARGV[6]
+if m[9] == '3' then ttl = ARGV[7] end
+redis.call('PEXPIRE', KEYS[1], ttl)
+redis.call('PEXPIRE', KEYS[2], ttl)
+answer[2] = fence
+return answer
+`)
+
+// appendScript appends to the log, once, however often it is called.
+//
+//	ARGV[1] fence  [2] offset  [3] bytes  [4] most bytes of a log
+//	ARGV[5] ttl  [6] ttl when finished
+//
+//	{0, size} {1} {2} {3, size} {4} {5, size} {6} {7}
+var appendScript = redis.NewScript(guard + `
+if m[2] == '' then return {1} end
+local size = redis.call('STRLEN', KEYS[2])
+if size ~= tonumber(m[3]) then return {6} end
+local offset = tonumber(ARGV[2])
+if offset < 0 or offset > size then return {3, size} end
+local p = ARGV[3]
+local known = math.min(#p, size - offset)
+if known > 0 then
+  if redis.call('GETRANGE', KEYS[2], offset, offset + known - 1) ~= string.sub(p, 1, known) then return {4} end
+  p = string.sub(p, known + 1)
+end
+if size + #p > tonumber(ARGV[4]) then return {5, size + #p} end
+` + clock + `
+if #p > 0 then size = redis.call('APPEND', KEYS[2], p) end
+redis.call('HSET', KEYS[1], 'u', stamp, 'n', size)
+local ttl = ARGV[5]
+if m[4] == '3' then ttl = ARGV[6] end
+redis.call('PEXPIRE', KEYS[1], ttl)
+redis.call('PEXPIRE', KEYS[2], ttl)
+return {0, size}
+`)
+
+// markScript replaces the state.
+//
+//	ARGV[1] fence  [2] state  [3] phase
+//	ARGV[4] ttl of that phase  [5] ttl of the fence
+//
+//	{0} {1} {2} {6} {7}
+var markScript = redis.NewScript(guard + `
+if m[2] == '' then return {1} end
+` + clock + `
+redis.call('HSET', KEYS[1], 's', ARGV[2], 'p', ARGV[3], 'u', stamp)
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+redis.call('PEXPIRE', KEYS[3], ARGV[5])
+return {0}
+`)
+
+// releaseScript gives the turn up.
+//
+//	ARGV[1] fence
+//
+//	{0} {1} {2} {6} {7}
+var releaseScript = redis.NewScript(guard + `
+if m[2] ~= '' then
+` + clock + `
+  redis.call('HSET', KEYS[1], 'o', '', 'u', stamp)
+end
+return {0}
+`)
+
+// deleteScript forgets the turn, but not for a while which fence was its last.
+//
+//	ARGV[1] fence  [2] ttl of the fence
+//
+//	{0} also when it is gone  {1} {6} {7}
+var deleteScript = redis.NewScript(guard + `
+redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('PEXPIRE', KEYS[3], ARGV[2])
+return {0}
+`)
+
+// restoreScript writes a record again that Redis lost, by eviction, fail-over or
+// restart, and empties its log, unless there is a newer fence.
+//
+//	ARGV[1] fence  [2] owner  [3] identity  [4] state  [5] phase  [6] created, µs
+//	ARGV[7] ttl of that phase  [8] ttl of the fence
+//
+//	{0} {1} {6}
+var restoreScript = redis.NewScript(clock + `
+local mine = tonumber(ARGV[1])
+local f = redis.call('HGET', KEYS[1], 'f')
+if f and tonumber(f) > mine then return {1} end
+if not f and redis.call('EXISTS', KEYS[1]) == 1 then return {6} end
+local last = tonumber(redis.call('GET', KEYS[3]) or '0')
+if last and last > mine then return {1} end
+redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[8])
+redis.call('HSET', KEYS[1], 'f', ARGV[1], 'b', ARGV[1], 'o', ARGV[2], 'h', ARGV[3], 's', ARGV[4],
+  'p', ARGV[5], 'c', ARGV[6], 'u', stamp, 'n', '0')
+redis.call('DEL', KEYS[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[7])
+return {0}
+`)
+
+// readScript reads the record and a part of its log.
+//
+//	ARGV[1] offset  [2] most bytes of the log
+//
+//	{0, fence, record...}  {2}  {6}
+var readScript = redis.NewScript(`
+local m = redis.call('HMGET', KEYS[1], 'f', 'b', 'o', 'h', 's', 'c', 'u', 'n')
+if not m[1] then
+  if redis.call('EXISTS', KEYS[1]) == 1 then return {6} end
+  return {2}
+end
+if not (m[3] and m[4] and m[5] and m[8]) then return {6} end
+if redis.call('STRLEN', KEYS[2]) ~= tonumber(m[8]) then return {6} end
+local part = ''
+local offset, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+if most > 0 and offset < tonumber(m[8]) then
+  part = redis.call('GETRANGE', KEYS[2], offset, offset + most - 1)
+end
+return {0, m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8], part}
+`)
+
+// offerScript offers a turn for adoption. KEYS[1] is the question's key alone.
+//
+//	ARGV[1] turn  [2] most offers  [3] ttl
+//
+//	{0}
+var offerScript = redis.NewScript(clock + `
+redis.call('ZADD', KEYS[1], 'NX', stamp, ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -ARGV[2] - 1)
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {0}
+`)
+
+// scripts is every script, to be loaded ahead of use.
+var scripts = []*redis.Script{
+	claimScript, appendScript, markScript, releaseScript, deleteScript, restoreScript, readScript, offerScript,
+}
