@@ -58,7 +58,7 @@ type Delta struct {
 	Why    Why       // Finish
 	Choice int       // chat's choices[].index; 0 elsewhere
 	Block  int       // ordinal of the block within its attempt, from 0
-	Index  int       // Open: the block's index on the wire, see [Block].Index
+	Index  int       // Open: the block's index on the wire, see [Block].Index. Extra: code points the attempt had said in the block before it, in dialects whose extras count them
 	Seq    int64     // number of the event, in dialects that number them
 	Stage  uint8     // Open, Text, Extra, Close: bits to add to [Block].Stage
 	Keep   bool      // Extra: keep Raw in [Block].Notes

@@ -1,0 +1,100 @@
+package openairesponses
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// joined is the item of an output_item.done event as the client's: under the id it has there, with its parts joined. An
+// item that no other attempt had a part in keeps its bytes.
+func (r *rewriter) joined(n int) []byte {
+	item := r.f.item
+	b := &r.said.Blocks[first(r.said, n)]
+	if own := jsonwalk.Get(item, "id"); !bytes.Equal(own, itemID(r.said, n)) && (b.Kind != turn.Reasoning || own == nil) {
+		// Reasoning keeps the id that its encrypted_content was made for.
+		item = jsonwalk.SetMember(nil, item, "id", itemID(r.said, n))
+	}
+	if !isPart(b.Kind) || b.Kind == turn.Reasoning {
+		return slices.Clone(item)
+	}
+	content, changed := r.joinedRow(n, elements(jsonwalk.Get(item, "content")))
+	if !changed {
+		return slices.Clone(item)
+	}
+	return jsonwalk.SetMember(nil, item, "content", list(content))
+}
+
+// joinedRow puts a message's parts together: the event tells the last ones, said has all.
+func (r *rewriter) joinedRow(n int, own [][]byte) (out [][]byte, changed bool) {
+	var blocks []int
+	for _, m := range parts(r.said, n) {
+		if r.real(m) {
+			blocks = append(blocks, m)
+		}
+	}
+	k := len(blocks) - 1
+	for i := len(own) - 1; i >= 0; i-- {
+		c, known := readPart(own[i])
+		if !known || k < 0 {
+			out = append(out, own[i])
+			continue
+		}
+		b, all := &r.said.Blocks[blocks[k]], r.wire.text(blocks[k])
+		k--
+		if bytes.Equal(c.text, all) && bytes.Equal(jsonwalk.Get(own[i], "annotations"), list([][]byte{b.Notes})) ||
+			bytes.Equal(c.text, all) && len(b.Notes) == 0 {
+			out = append(out, own[i])
+			continue
+		}
+		changed = true
+		out = append(out, joinedPart(own[i], b, all))
+	}
+	for ; k >= 0; k-- {
+		b := &r.said.Blocks[blocks[k]]
+		changed = true
+		out = append(out, partOf(b, r.wire.text(blocks[k]), b.Notes))
+	}
+	slices.Reverse(out)
+	return out, changed
+}
+
+// joinedPart is a part of a later attempt with all of its text, and with the annotations of all of it.
+func joinedPart(raw []byte, b *turn.Block, all []byte) []byte {
+	c, _ := readPart(raw)
+	member := "text"
+	if b.Kind == turn.Refusal {
+		member = "refusal"
+	}
+	out := jsonwalk.SetMember(nil, raw, member, quoted(all))
+	if notes := jsonwalk.Get(raw, "annotations"); notes != nil {
+		if len(b.Notes) > 0 {
+			notes = list([][]byte{b.Notes})
+		} else if by := runes(all) - runes(c.text); by != 0 {
+			own := elements(notes)
+			for i := range own {
+				own[i] = shifted(own[i], by)
+			}
+			notes = list(own)
+		}
+		out = jsonwalk.SetMember(nil, out, "annotations", notes)
+	}
+	if !bytes.Equal(c.text, all) && filled(jsonwalk.Get(raw, "logprobs")) {
+		out = jsonwalk.SetMember(nil, out, "logprobs", []byte("[]")) // they told of another text
+	}
+	return out
+}
+
+// shifted moves an annotation's place in the text by some code points.
+func shifted(annotation []byte, by int) []byte {
+	out := annotation
+	for _, m := range [...]string{"start_index", "end_index"} {
+		if at, ok := jsonwalk.Int(jsonwalk.Get(out, m)); ok && by != 0 {
+			out = jsonwalk.SetMember(nil, out, m, strconv.AppendInt(nil, max(0, at+int64(by)), 10))
+		}
+	}
+	return out
+}

@@ -1,0 +1,35 @@
+package openairesponses
+
+import (
+	"bytes"
+
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// Repair takes reasoning items under the drop mark out of the input; everything else keeps its bytes. A body without the
+// mark costs one search and comes back as the same slice. What follows such an item stands without it: it came of
+// another generation, behind reasoning of its own.
+func (Dialect) Repair(body []byte) []byte {
+	if !bytes.Contains(body, []byte(turn.DropMark)) {
+		return body
+	}
+	items := elements(jsonwalk.Get(body, "input"))
+	patches := cut(body, items, func(i int) bool { return dropMarked(items[i]) })
+	if len(patches) == 0 {
+		return body
+	}
+	return apply(body, patches)
+}
+
+func dropMarked(item []byte) bool {
+	if text(jsonwalk.Get(item, "type")) != "reasoning" {
+		return false
+	}
+	signature, _ := jsonwalk.String(jsonwalk.Get(item, "encrypted_content"))
+	return marked(signature)
+}
+
+// marked reports whether a signature body is that of a reasoning item which a restart left behind (DESIGN §3). Real ones
+// are base64 and hold no dot.
+func marked(signature []byte) bool { return bytes.HasSuffix(signature, []byte(turn.DropMark)) }
