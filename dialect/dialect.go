@@ -53,6 +53,13 @@ type Writer interface {
 	// Emit renders block n of said, whole and closed: a complete tool call
 	// that was held back when its turn broke.
 	Emit(dst []byte, req *Request, said *turn.Snapshot, n int) []byte
+	// Replay renders said from its start as a client that has nothing of it
+	// gets it: the head and every live block, in few events. What is closed is
+	// closed, open text stays open; a call that the provider itself ended cut
+	// is rendered as it is. What an interruption cut must have been taken out
+	// of said: unfinished calls, reasoning that cannot go on. It may
+	// set said.Seq to the number of its last event.
+	Replay(dst []byte, req *Request, said *turn.Snapshot) []byte
 	// CloseBlock renders the close of block n of said, which is open on the
 	// client's wire and holds nothing unfinished, so that another block can
 	// open. Dialects whose blocks are not closed on the wire (chat) render

@@ -137,6 +137,7 @@ func (s *Stream) fold(d *turn.Delta, saw *sight) {
 			return
 		}
 		s.watch.Progress(s.now)
+		s.watch.Said(len(d.Text))
 		s.touch(len(d.Text))
 		s.size += len(d.Text)
 		b := &s.said.Blocks[d.Block]
@@ -157,7 +158,11 @@ func (s *Stream) fold(d *turn.Delta, saw *sight) {
 		s.touch(2)
 		// The end of a text block waits for what comes next: if that is a
 		// call which an interruption cuts, the text can go on in its block.
-		saw.hold = saw.hold || s.said.Blocks[d.Block].Kind == turn.Prose
+		b := &s.said.Blocks[d.Block]
+		saw.hold = saw.hold || b.Kind == turn.Prose
+		// In mode events a call was shown as it came; its close is what makes
+		// the client act.
+		s.durable = s.durable || s.cfg.Events && b.IsCall()
 		s.watch.Phase(interrupt.Waiting)
 	case turn.Count:
 		s.touch(len(d.Usage.Raw))
@@ -239,7 +244,10 @@ func (s *Stream) show() {
 		s.visible = true
 		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
 	}
-	s.hop.fresh = true
+	if !s.hop.fresh && !s.fx.Cancel {
+		s.note(Note{Kind: NoteVisible})
+	}
+	s.hop.fresh, s.tries = true, 0
 	if s.healing {
 		s.healed()
 	}

@@ -187,7 +187,7 @@ func (f family) run(t *testing.T, c scenario, want message, answer faultinject.A
 		if seams++; seams == 1 {
 			seam = c.seam
 		}
-		rest, err := relaytest.Continue(answer, q.Body, own, seam, 40, "[[COMPLETE]]")
+		rest, err := relaytest.Continue(answer, q.Body, own, seam, "[[COMPLETE]]")
 		if err != nil {
 			failed = err
 			return relaytest.Reply{Status: 400}

@@ -55,6 +55,8 @@ type Target struct {
 	Name    string
 	Model   string // overrides the request's model; "" keeps it
 	Ability dialect.Ability
+	// Larger: it is kept for prompts that are too long for the others.
+	Larger bool
 }
 
 func (c Config) withDefaults() Config {

@@ -92,6 +92,8 @@ const (
 	NoteInterrupted
 	// NoteSeam: a continuation was joined (or not).
 	NoteSeam
+	// NoteVisible: the attempt brought its first visible content.
+	NoteVisible
 	// NoteHealed: new content reached the client after an interruption; Gap
 	// is how long the client saw nothing.
 	NoteHealed
@@ -108,6 +110,7 @@ type Note struct {
 	Kind    NoteKind
 	At      time.Time
 	Attempt int
+	Target  int // index into Config.Targets
 	Cause   interrupt.Cause
 	Plan    planner.Plan
 	Manner  turn.Manner

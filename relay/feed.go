@@ -68,7 +68,10 @@ func (s *Stream) unit(e sse.Event) {
 		if e.Stray() != nil && s.strayFault(e) {
 			return
 		}
-		if h.seam == nil && h.torn.e.Raw == nil {
+		switch {
+		case len(h.torn) > 0:
+			h.torn = append(h.torn, own(e, nil))
+		case h.seam == nil:
 			s.emit(e.Raw)
 		}
 		return
@@ -86,16 +89,18 @@ func (s *Stream) unit(e sse.Event) {
 		return
 	}
 	h.any = true
-	if h.torn.e.Raw != nil {
-		o := h.torn
-		h.torn = owned{}
-		s.event(o.e, o.ds)
-		if s.phase != reading && s.phase != closing {
-			return
-		}
+	switch {
+	case len(h.torn) == 0:
+	case silent(ds), h.mode == pass && torn(ds) && len(h.torn) < maxTorn:
+		h.torn = append(h.torn, own(e, ds))
+		return
+	case faulty(ds):
+		h.torn = nil // the other half never comes
+	case !s.untear(ds):
+		return
 	}
 	if torn(ds) {
-		h.torn = own(e, ds)
+		h.torn = append(h.torn, own(e, ds))
 		return
 	}
 	s.event(e, ds)
@@ -143,6 +148,81 @@ func torn(ds []turn.Delta) bool {
 		}
 	}
 	return false
+}
+
+// maxTorn bounds how many events wait for the other half of a character; each of
+// them ends in one, or says nothing.
+const maxTorn = 64
+
+// untear lets go what waited for the other half of a character, which is in ds if it
+// is anywhere. It reports whether the attempt goes on.
+func (s *Stream) untear(ds []turn.Delta) bool {
+	h := &s.hop
+	waited := h.torn
+	h.torn = nil
+	if h.mode != pass {
+		mend(waited[0].ds, ds)
+	}
+	n := s.attempt
+	for _, o := range waited {
+		if o.e.Comment() {
+			if h.seam == nil {
+				s.emit(o.e.Raw)
+			}
+			continue
+		}
+		s.event(o.e, o.ds)
+		if s.attempt != n || s.phase != reading && s.phase != closing {
+			return false
+		}
+	}
+	return true
+}
+
+// silent reports whether an event says nothing: a ping, an empty delta.
+func silent(ds []turn.Delta) bool {
+	for i := range ds {
+		if d := &ds[i]; d.Kind != turn.Pulse && d.Kind != turn.Skip && (d.Kind != turn.Text || len(d.Text) > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// faulty reports whether an event ends the attempt by an error.
+func faulty(ds []turn.Delta) bool {
+	for i := range ds {
+		if d := &ds[i]; d.Kind == turn.Fault || d.Kind == turn.Finish && d.Why == turn.Broken {
+			return true
+		}
+	}
+	return false
+}
+
+// mend moves the half of a surrogate pair that ends the texts of ds to the half
+// that begins those of next, so that whoever reads decoded text reads a character.
+func mend(ds, next []turn.Delta) {
+	for i := len(ds) - 1; i >= 0; i-- {
+		d := &ds[i]
+		if d.Kind != turn.Text {
+			continue
+		}
+		for j := range next {
+			n := &next[j]
+			if n.Kind != turn.Text || len(n.Text) == 0 {
+				continue
+			}
+			if n.Block == d.Block && n.Text[0] == '\\' {
+				at := len(d.Text) - len(`\ud83d`)
+				n.Text = append(cloned(d.Text[at:]), n.Text...)
+				if d.Text = d.Text[:at]; at == 0 {
+					d.Kind = turn.Skip
+				}
+			}
+			return
+		}
+		return
+	}
 }
 
 // event takes one decoded event.
@@ -239,6 +319,6 @@ func (s *Stream) endOfEvents(e interrupt.Ended) {
 		s.interrupted(c)
 	case closing:
 		s.terminate()
-	case opening, refused, whole, raw, waiting, finished:
+	case opening, refused, whole, raw, queued, waiting, finished:
 	}
 }

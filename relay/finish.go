@@ -46,7 +46,7 @@ func (s *Stream) outcome() string {
 
 func (s *Stream) render(e dialect.Ending) {
 	if !e.UsageSent {
-		e.Usage = s.tokens.final(s.attempt == 1, s.said.EstimateTokens(), int64(len(s.req.Body)/4))
+		e.Usage = s.tokens.final(s.sum.Attempts <= 1, s.said.EstimateTokens(), int64(len(s.req.Body)/4))
 	}
 	if e.FinishSent && !s.said.Usage.Known {
 		// The provider finished without a record: it is not ours to invent.
@@ -70,8 +70,9 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 		return
 	}
 	s.out, s.held, s.holding = s.out[:0], s.held[:0], false
-	final := s.attempt > 1
-	if c.Kind == interrupt.Permanent && s.phase == refused && s.plan.how == pass {
+	final := s.sum.Attempts > 1
+	if c.Kind == interrupt.Permanent && s.phase == refused && s.plan.how == pass &&
+		(s.target == 0 || s.sum.Attempts == 1 && !aboutTheTarget(c)) {
 		// The provider's final word on the client's own request outranks
 		// what went wrong on the way to it.
 		s.first = refusal{}
@@ -115,7 +116,7 @@ func (s *Stream) finalize(e End, outcome string) {
 	s.phase, s.flush = finished, true
 	s.fx.End = e
 	s.sum.Usage = s.said.Usage
-	s.sum.Repaid = s.tokens.paidAgain(s.attempt == 1)
+	s.sum.Repaid = s.tokens.paidAgain(s.sum.Attempts <= 1)
 	s.note(Note{Kind: NoteEnd, Reason: outcome, End: e, Summary: s.sum, Cause: s.first.cause, Estimated: s.tokens.estimated})
 }
 
@@ -140,10 +141,11 @@ func (s *Stream) stopped(reason string) {
 		s.cancel()
 		s.finalize(Abort, "relayed_cut")
 		return
-	case opening, reading, refused, whole, waiting, finished:
+	case opening, reading, refused, whole, queued, waiting, finished:
 	}
 	c := interrupt.Cause{Kind: interrupt.Canceled, Status: 503, Type: "", Message: "the proxy is stopping"}
-	s.first = refusal{}
+	// What was read of a refusal so far is nobody's answer.
+	s.first = refusal{set: true, cause: c}
 	s.fail(c, reason, false)
 }
 
@@ -156,6 +158,10 @@ func (s *Stream) tick() {
 				break
 			}
 			s.interrupted(c)
+		}
+	case queued:
+		if !s.now.Before(s.linedUp.Add(s.waitLeft)) {
+			s.outOfLine()
 		}
 	case waiting:
 		if !s.now.Before(s.wakeAt) {

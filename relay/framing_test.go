@@ -119,6 +119,24 @@ func TestC6UTF8CutAtAReadBoundary(t *testing.T) {
 			}
 			p.message("A 😀 B", w.stop).lacks("\ufffd")
 		})
+		// The simulator found these: halves on both sides of an event, and
+		// something silent, or an error, between two halves.
+		t.Run("cut in a chain of halves", func(t *testing.T) {
+			w.play(t, rst(w.begin("one")+w.text("one", "A ")+pair(`\ud83d`)+pair(`\ude00\ud83d`)),
+				fin(w.begin("two")+w.text("two", "😀😀 B")+w.end("two"))).hits(2).message("A 😀😀 B", w.stop).lacks("\ufffd")
+		})
+		t.Run("a ping between halves", func(t *testing.T) {
+			all := w.begin("one") + w.text("one", "A ") + pair(`\ud83d`) + w.ping + pair(`\ude00`) + w.end("one")
+			w.play(t, fin(all)).hits(1).exactly(all)
+		})
+		t.Run("an error between halves", func(t *testing.T) {
+			w.play(t, fin(w.begin("one")+w.text("one", "A ")+pair(`\ud83d`)+w.fault),
+				fin(w.begin("two")+w.text("two", "😀 B")+w.end("two"))).hits(2).message("A 😀 B", w.stop)
+		})
+		t.Run("a continuation that repeats in halves", func(t *testing.T) {
+			again := w.begin("two") + pair(`\ud83d`) + pair(`\ude00 seven\ud83d`) + pair(`\ude00 eight`) + w.text("two", " nine") + w.end("two")
+			w.play(t, rst(w.begin("one")+w.text("one", "😀 seven😀 eight")), fin(again)).hits(2).message("😀 seven😀 eight nine", w.stop).lacks("\ufffd")
+		})
 		t.Run("cut inside the bytes of a character", func(t *testing.T) {
 			cut := w.begin("one") + w.text("one", "A ") + w.text("one", "漢")
 			at := strings.Index(cut, "漢") + 1

@@ -32,8 +32,8 @@ type hop struct {
 	any     bool   // at least one event came
 	counted bool   // the last event was nothing but a usage record
 	ds      []turn.Delta
-	torn    owned // an event whose text ends inside a surrogate pair
-	fresh   bool  // it brought the client something new
+	torn    []owned // an event whose text ends inside a surrogate pair, and silent ones behind it
+	fresh   bool    // it brought the client something new
 
 	kinds []turn.BlockKind // of its blocks, as they arrived
 	place []int            // its block -> block of said; -1: suppressed

@@ -31,6 +31,13 @@ type Ended struct {
 	End     interrupt.Ended
 }
 
+// Queued: an attempt waits its turn, since too many recoveries are under way at its
+// target. Began, Ended or the stream's own giving up (Effects.Cancel) ends the wait.
+type Queued struct{ Attempt int }
+
+// Began: a queued attempt is being made now.
+type Began struct{ Attempt int }
+
 // Tick: time passed; due when [Stream.Deadline] is reached, harmless otherwise.
 type Tick struct{}
 
@@ -44,6 +51,8 @@ type Stop struct{ Reason string }
 func (Opened) input() {}
 func (Chunk) input()  {}
 func (Ended) input()  {}
+func (Queued) input() {}
+func (Began) input()  {}
 func (Tick) input()   {}
 func (Gone) input()   {}
 func (Stop) input()   {}

@@ -21,8 +21,13 @@ func (s *Stream) arm() {
 	case joinText:
 		h.joint = last
 		said := s.prose()
-		if len(bytes.TrimSpace(said)) == 0 && s.plan.manner != turn.Asked {
-			// Nothing was said that text could join, or a model repeat.
+		if s.plan.manner == turn.Asked {
+			guard := splice.NewGuard(s.cfg.Sentinel)
+			h.guard = &guard
+		}
+		if len(bytes.TrimSpace(said)) == 0 {
+			// Nothing was said that text could join or a model repeat: what
+			// comes is the first text of this turn.
 			h.swallow = len(said) > 0
 			return
 		}
@@ -35,10 +40,6 @@ func (s *Stream) arm() {
 			h.doc = doc
 		}
 		h.seam = splice.New(s.seamConfig(said))
-		if s.plan.manner == turn.Asked {
-			guard := splice.NewGuard(s.cfg.Sentinel)
-			h.guard = &guard
-		}
 	case joinAnew:
 		h.joint = last
 		h.swallow = len(s.prose()) > 0
@@ -353,6 +354,10 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 		case h.mode == joinText:
 			// Reasoning of a continuation belongs to another prompt; the
 			// client must not get it (WIRE 2.2).
+		case s.reasoned():
+			// The client has whole, signed reasoning of this turn. A second
+			// one beside it makes a history that no provider takes back
+			// (FIELD-REPORTS D1).
 		case d.Of == turn.Reasoning && n >= 0 && s.goesOn(&s.said.Blocks[n]):
 			h.place = append(h.place, n)
 			d.Kind = turn.Skip
@@ -360,7 +365,7 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 		default:
 			to = *next
 		}
-	case d.Of == turn.Prose && h.joint >= 0 && !h.jointUsed:
+	case d.Of == turn.Prose && h.joint >= 0 && !h.jointUsed && !s.said.Blocks[h.joint].Closed:
 		h.jointUsed = true
 		h.place = append(h.place, h.joint)
 		d.Kind = turn.Skip
@@ -383,6 +388,19 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 		d.Index = *index
 		*index++
 	}
+}
+
+// reasoned reports whether the client has a whole signed reasoning block.
+func (s *Stream) reasoned() bool {
+	if !s.traits.SignedReasoning {
+		return false
+	}
+	for i := range s.said.Blocks {
+		if b := &s.said.Blocks[i]; b.Live() && b.Closed && (b.Kind == turn.Reasoning && len(b.Signature) > 0 || b.Kind == turn.Redacted) {
+			return true
+		}
+	}
+	return false
 }
 
 // goesOn reports whether a restart's reasoning continues reasoning block b: it is

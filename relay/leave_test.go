@@ -29,7 +29,7 @@ var moments = []moment{
 		h.open(200)
 		h.feed(h.w.begin("one") + h.w.text("one", "AB. ") + h.w.tool("one", "c1", "f") + h.w.args("one", `{"a":`))
 	}},
-	{"reading an error", false, false, func(h *hand) { h.open(503); h.feed(`{"err`) }},
+	{"reading an error", false, false, func(h *hand) { h.open(500); h.feed(`{"err`) }},
 	{"in the back-off", false, false, func(h *hand) { h.open(503); h.feed(`{}`); h.break_(interrupt.EOF) }},
 	{"in the back-off behind content", true, false, func(h *hand) {
 		h.open(200)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/planner"
 )
 
 // maxRefusal bounds how much of an error body is read before deciding. Provider
@@ -48,7 +49,7 @@ func (s *Stream) chunk(b []byte) {
 		}
 	case raw:
 		s.out = append(s.out, b...)
-	case opening, waiting, finished:
+	case opening, queued, waiting, finished:
 	}
 }
 
@@ -79,7 +80,10 @@ func (s *Stream) ended(e interrupt.Ended) {
 		} else {
 			s.finalize(Abort, "relayed_cut")
 		}
-	case opening:
+	case opening, queued:
+		if e.How == interrupt.Barred || e.How == interrupt.Crowded {
+			s.heldBack()
+		}
 		s.interrupted(interrupt.FromEnd(e))
 	case waiting, finished:
 	}
@@ -98,7 +102,7 @@ func (s *Stream) told() interrupt.Cause {
 // what was read of it.
 func (s *Stream) judge(more bool) {
 	c := interrupt.FromStatus(s.head.Status, s.head.Header.Get, s.body, s.now)
-	if s.visible || s.attempt > 1 || c.Transient() {
+	if s.visible || s.attempt > 1 || c.Transient() || c.ContextOverflow && s.option(planner.Larger).Exists {
 		s.interrupted(c)
 		return
 	}

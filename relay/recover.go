@@ -22,10 +22,13 @@ func (s *Stream) interrupted(c interrupt.Cause) {
 	p := planner.Decide(f)
 	s.note(Note{Kind: NoteInterrupted, Cause: c, Plan: p, Manner: p.Manner})
 	if p.Kind.Upstream() && !demoted {
-		s.sum.Recoveries++
-		s.left--
-		s.retries++
+		if !p.Free {
+			s.sum.Recoveries++
+			s.left--
+			s.retries++
+		}
 		s.waitLeft -= p.Wait
+		s.turnTo(p.To)
 	}
 	s.act(p, c)
 }
@@ -33,8 +36,8 @@ func (s *Stream) interrupted(c interrupt.Cause) {
 // remember keeps the first cause: it is what the client is told if nothing helps,
 // not the last thing that went wrong on the way (FIELD-REPORTS D5).
 func (s *Stream) remember(c interrupt.Cause) {
-	if s.first.set {
-		return
+	if s.first.set && (!s.first.cause.NotAsked() || c.NotAsked() || !c.Transient()) {
+		return // that nobody was asked explains less than what a provider said
 	}
 	s.first.set, s.first.cause = true, c
 	if s.phase == refused {
@@ -76,6 +79,10 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 		WaitLeft:    s.waitLeft,
 		Jitter:      s.rng.Float64(),
 		MidStream:   s.visible,
+		Tries:       s.tries,
+		Fallback:    s.target > 0,
+		Next:        s.option(planner.Next),
+		Larger:      s.option(planner.Larger),
 	}
 	if len(s.manners) > 0 {
 		f.Manner = s.manners[0]
@@ -167,7 +174,7 @@ func (s *Stream) act(p planner.Plan, c interrupt.Cause) {
 // mode events, what it has seen of unfinished calls.
 func (s *Stream) retreat() {
 	s.dropHeld()
-	s.hop.queue, s.hop.torn = nil, owned{}
+	s.hop.queue, s.hop.torn = nil, nil
 	for i := range s.said.Blocks {
 		if b := &s.said.Blocks[i]; b.IsCall() && b.Live() && !b.Complete() {
 			s.scratch = s.d.Retract(s.scratch[:0], &s.said, i, s.first.cause.Kind.String())
@@ -270,7 +277,7 @@ func (s *Stream) withdrawAll(reason string) {
 // wait schedules the next attempt, or opens it at once.
 func (s *Stream) wait(p planner.Plan, how joinMode) {
 	kept := how == joinText
-	s.tokens.turnOver(s.attempt == 1, s.said.EstimateTokens(), kept)
+	s.tokens.turnOver(s.sum.Attempts <= 1, s.said.EstimateTokens(), kept)
 	s.plan = pendingPlan{how: how, manner: p.Manner}
 	s.phase = waiting
 	s.wakeAt = s.now.Add(p.Wait)
@@ -283,7 +290,7 @@ func (s *Stream) wait(p planner.Plan, how joinMode) {
 func (s *Stream) next() {
 	t := s.cfg.Targets[s.target]
 	if s.plan.how != joinText {
-		s.open(&Attempt{Body: nil})
+		s.open(s.asIs(nil))
 		return
 	}
 	// The caller's limit is shared by the hops; 0 means that it set none.

@@ -17,6 +17,7 @@ const (
 	refused               // collecting the body of an error status
 	whole                 // collecting a body that is not an event stream
 	raw                   // relaying a body as it comes, unprotected
+	queued                // an attempt waits its turn (Queued)
 	waiting               // back-off before the next attempt
 	closing               // semantic end seen; grace for late usage and the terminator
 	finished              // nothing more
@@ -57,15 +58,19 @@ type Stream struct {
 	first    refusal
 	plan     pendingPlan
 	manners  []turn.Manner // left on the target, best first
+	tries    int           // attempts at the target since it last brought something
+	plain    []byte        // the first attempt's body, before a target's model name
 	left     int           // recoveries left
 	earned   int
 	retries  int
 	waitLeft time.Duration
 	healing  bool // an interruption is not yet healed
-	scratch  []byte
+	// overflowed: the prompt was too long for a target.
+	overflowed bool
+	scratch    []byte
 
 	// time
-	began, lastOut, lastNew, holdFrom, wakeAt, graceAt, dirtyAt time.Time
+	began, lastOut, lastNew, holdFrom, wakeAt, graceAt, dirtyAt, linedUp time.Time
 
 	// checkpoint
 	mark    turn.Mark
@@ -103,6 +108,14 @@ type pendingPlan struct {
 // attempt. body is what goes upstream first (the client's own bytes unless its
 // history needed repair).
 func New(c Config, d dialect.Dialect, req *dialect.Request, body []byte, now time.Time) (*Stream, Effects) {
+	s := newStream(c, d, req, now)
+	s.plain = body
+	s.begin(now)
+	s.open(s.asIs(body))
+	return s, s.end()
+}
+
+func newStream(c Config, d dialect.Dialect, req *dialect.Request, now time.Time) *Stream {
 	c = c.withDefaults()
 	s := &Stream{
 		cfg: c, d: d, traits: d.Traits(), req: req,
@@ -111,9 +124,7 @@ func New(c Config, d dialect.Dialect, req *dialect.Request, body []byte, now tim
 	s.left, s.waitLeft = max(0, c.Recoveries), c.WaitBudget
 	s.began, s.lastOut, s.lastNew = now, now, now
 	s.manners = c.Targets[0].Ability.Manners
-	s.begin(now)
-	s.open(&Attempt{Body: body})
-	return s, s.end()
+	return s
 }
 
 // Deadline is when the next Tick is due. The zero time means never.
@@ -127,6 +138,8 @@ func (s *Stream) Deadline() time.Time {
 	switch s.phase {
 	case opening, reading, refused, whole:
 		sooner(s.watch.Next())
+	case queued:
+		sooner(s.linedUp.Add(s.waitLeft))
 	case waiting:
 		sooner(s.wakeAt)
 	case closing:
@@ -173,6 +186,14 @@ func (s *Stream) Step(now time.Time, in Input) Effects {
 	case Ended:
 		if in.Attempt == s.attempt {
 			s.ended(in.End)
+		}
+	case Queued:
+		if in.Attempt == s.attempt && s.phase == opening {
+			s.lineUp()
+		}
+	case Began:
+		if in.Attempt == s.attempt && s.phase == queued {
+			s.sent()
 		}
 	case Tick:
 		s.tick()
@@ -225,7 +246,7 @@ func (s *Stream) end() Effects {
 // the client would act on what leaves now or the attempt is over, else by time or
 // size (DESIGN §8).
 func (s *Stream) persist() {
-	if s.dirty == 0 && !s.durable {
+	if s.dirty == 0 && !s.durable && !s.flush {
 		return
 	}
 	if !s.durable && !s.flush && s.dirty < s.cfg.FlushBytes && s.now.Before(s.dirtyAt.Add(s.cfg.Flush)) {
@@ -246,20 +267,18 @@ func (s *Stream) touch(n int) {
 }
 
 func (s *Stream) note(n Note) {
-	n.At, n.Attempt = s.now, s.attempt
+	n.At, n.Attempt, n.Target = s.now, s.attempt, s.target
 	s.notes = append(s.notes, n)
 }
 
 func (s *Stream) open(a *Attempt) {
 	s.attempt++
-	s.sum.Attempts = s.attempt
+	s.sum.Attempts++
+	s.tries++
 	a.N, a.Target = s.attempt, s.target
 	s.phase = opening
 	s.body = s.body[:0]
-	s.watch = interrupt.NewWatch(s.cfg.Watch, interrupt.Call{
-		Whole: !s.req.Stream,
-		Pings: s.cfg.Targets[s.target].Ability.Pings,
-	}, s.now)
+	s.watchTarget()
 	s.fx.Open = a
 	s.note(Note{Kind: NoteAttempt, Manner: s.plan.manner})
 }

@@ -19,17 +19,46 @@ func (Dialect) Emit(dst []byte, _ *dialect.Request, said *turn.Snapshot, n int) 
 	case b.Kind == turn.Reasoning && (!b.Closed || len(b.Signature) == 0):
 		return dst
 	}
-	dst = blockStart(dst, b.Index, openingOf(b))
-	if b.Kind == turn.Call && len(b.Text) == 0 {
-		dst = blockDelta(dst, b.Index, "input_json_delta", "partial_json", nil)
-	} else if len(b.Text) > 0 {
-		typ, member := deltaType(b.Kind)
-		dst = blockDelta(dst, b.Index, typ, member, b.Text)
-	}
+	dst = blockBody(blockStart(dst, b.Index, openingOf(b)), b)
 	if b.Kind == turn.Reasoning {
 		dst = blockDelta(dst, b.Index, "signature_delta", "signature", b.Signature)
 	}
 	return blockStop(dst, b.Index)
+}
+
+// Replay renders message_start as the provider sent it, and the blocks behind it.
+func (d Dialect) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []byte {
+	head := said.Head
+	if content := jsonwalk.Get(head, "message", "content"); filled(content) != nil {
+		// Blocks that came with the start are rendered like all others.
+		head = apply(head, []jsonwalk.Patch{patch(head, content, []byte("[]"))})
+	}
+	dst = sse.Append(dst, "message_start", head)
+	for n := range said.Blocks {
+		switch b := &said.Blocks[n]; {
+		case !b.Live():
+		case b.IsCall():
+			dst = blockBody(blockStart(dst, b.Index, openingOf(b)), b)
+			dst = blockStop(dst, b.Index)
+		case b.Closed:
+			dst = d.Emit(dst, r, said, n)
+		default:
+			dst = blockBody(blockStart(dst, b.Index, openingOf(b)), b)
+		}
+	}
+	return dst
+}
+
+// blockBody renders the text of a block as one delta.
+func blockBody(dst []byte, b *turn.Block) []byte {
+	switch {
+	case b.Kind == turn.Call && len(b.Text) == 0:
+		return blockDelta(dst, b.Index, "input_json_delta", "partial_json", nil)
+	case len(b.Text) > 0:
+		typ, member := deltaType(b.Kind)
+		return blockDelta(dst, b.Index, typ, member, b.Text)
+	}
+	return dst
 }
 
 // CloseBlock renders the stop of block n. An unfinished call stays open, since the stop would make it runnable; thinking

@@ -40,6 +40,21 @@ func (Dialect) Emit(dst []byte, _ *dialect.Request, said *turn.Snapshot, n int) 
 	return id.chunk(dst, appendChoice(nil, b.Choice, d, nil), nil)
 }
 
+// Replay implements dialect.Writer.
+func (d Dialect) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []byte {
+	before := len(dst)
+	for n := range said.Blocks {
+		if b := &said.Blocks[n]; b.Live() {
+			dst = d.Emit(dst, r, said, n)
+		}
+	}
+	if len(dst) == before {
+		id := identify(said.Head)
+		return id.chunk(dst, appendChoice(nil, 0, []byte(`"role":"assistant","content":""`), nil), nil)
+	}
+	return dst
+}
+
 // appendCall renders a whole call.
 func appendCall(dst []byte, b *turn.Block) []byte {
 	typ, input, args := "function", "arguments", b.Text

@@ -130,6 +130,38 @@ func respaced(said, text string) string {
 	return text[:n]
 }
 
+// anchorOf is what the last message of a request asks to be repeated: the
+// characters it quotes between marks.
+func anchorOf(body []byte) string {
+	var q struct {
+		Messages []struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if json.Unmarshal(body, &q) != nil || len(q.Messages) == 0 {
+		return ""
+	}
+	last := q.Messages[len(q.Messages)-1].Content
+	var said string
+	if json.Unmarshal(last, &said) != nil {
+		var parts []struct{ Text string }
+		if json.Unmarshal(last, &parts) != nil {
+			return ""
+		}
+		for _, p := range parts {
+			said += p.Text
+		}
+	}
+	for _, marks := range [][2]string{{"<end>", "</end>"}, {"→", "←"}} {
+		if _, rest, ok := strings.Cut(said, marks[0]); ok {
+			if anchor, _, ok := strings.Cut(rest, marks[1]); ok {
+				return anchor
+			}
+		}
+	}
+	return ""
+}
+
 // midWord reports whether a text was cut inside a word.
 func midWord(said, rest string) bool {
 	a, _ := utf8.DecodeLastRuneInString(said)
@@ -139,7 +171,7 @@ func midWord(said, rest string) bool {
 
 // Continue is what a model that meant to say a answers to a continuation request.
 // own is the assistant text that the caller itself ended its request with.
-func Continue(a faultinject.Answer, body []byte, own string, seam Seam, anchor int, sentinel string) (faultinject.Answer, error) {
+func Continue(a faultinject.Answer, body []byte, own string, seam Seam, sentinel string) (faultinject.Answer, error) {
 	said, asked, err := Asked(body)
 	if err != nil {
 		return a, err
@@ -147,7 +179,6 @@ func Continue(a faultinject.Answer, body []byte, own string, seam Seam, anchor i
 	if !strings.HasPrefix(said, own) {
 		return a, fmt.Errorf("the continuation request lost the caller's own assistant text %q", own)
 	}
-	partial := said
 	said = said[len(own):]
 	rest, ok := faultinject.Rest(a, respaced(said, a.Text()))
 	if !ok {
@@ -155,8 +186,7 @@ func Continue(a faultinject.Answer, body []byte, own string, seam Seam, anchor i
 	}
 	lead := ""
 	if asked {
-		lead = partial[len(partial)-min(anchor, len(partial)):]
-		lead = strings.ToValidUTF8(lead, "")
+		lead = anchorOf(body)
 		if len(rest.Blocks) == 0 {
 			lead = sentinel
 		}
@@ -170,6 +200,10 @@ func Continue(a faultinject.Answer, body []byte, own string, seam Seam, anchor i
 		if s != "" {
 			rest.Blocks = append([]faultinject.Block{{Kind: faultinject.TextBlock, Text: s}}, rest.Blocks...)
 		}
+	}
+	if asked && lead == "" {
+		// Nothing was said that could be repeated or announced.
+		seam = Honest
 	}
 	switch seam {
 	case Honest:

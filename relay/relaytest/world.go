@@ -101,10 +101,41 @@ func (w World) Run(body []byte, p Provider) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	now := time.Unix(1_800_000_000, 0)
-	start := now
-	s, fx := relay.New(w.Config, w.Dialect, req, body, now)
+	s, fx := relay.New(w.Config, w.Dialect, req, body, epoch)
+	return w.drive(s, fx, body, p, false, nil)
+}
+
+var epoch = time.Unix(1_800_000_000, 0)
+
+// Kill runs a request until the provider has nothing more to say, and stops there,
+// as a process that is killed does. What the result's Log lacks was never flushed.
+func (w World) Kill(body []byte, p Provider) (Result, error) {
+	req, err := w.Dialect.Parse(body)
+	if err != nil {
+		return Result{}, err
+	}
+	s, fx := relay.New(w.Config, w.Dialect, req, body, epoch)
+	return w.drive(s, fx, body, p, true, nil)
+}
+
+// Resume carries a turn on from its checkpoint, for a new client that sends the
+// same request.
+func (w World) Resume(body, log []byte, p Provider) (Result, error) {
+	req, err := w.Dialect.Parse(body)
+	if err != nil {
+		return Result{}, err
+	}
+	s, fx, err := relay.Resume(w.Config, w.Dialect, req, log, epoch)
+	if err != nil {
+		return Result{}, err
+	}
+	return w.drive(s, fx, body, p, false, log)
+}
+
+func (w World) drive(s *relay.Stream, fx relay.Effects, body []byte, p Provider, kill bool, log []byte) (Result, error) {
+	now, start := epoch, epoch
 	r := run{w: w, p: p, first: body, start: start}
+	r.res.Log = append(r.res.Log, log...)
 	r.perform(fx, now)
 	limit := w.Limit
 	if limit == 0 {
@@ -118,6 +149,9 @@ func (w World) Run(body []byte, p Provider) (Result, error) {
 			return r.res, fmt.Errorf("stream does not come to an end")
 		}
 		in, at := r.next(s, now)
+		if _, silent := in.(relay.Tick); kill && silent {
+			return r.res, nil
+		}
 		if at.After(now) {
 			now = at
 		}

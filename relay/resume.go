@@ -1,0 +1,86 @@
+package relay
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/planner"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// Resume returns the stream of a request whose turn another process left
+// unfinished (or finished, a moment ago): log is its checkpoint. The client gets
+// what was said, replayed as one ordinary stream, then the live rest, with a fresh
+// budget (DESIGN §8). An error means that the log cannot be read; the request is then
+// a new one.
+//
+// The log goes on: what is persisted is to be appended at the end of it.
+func Resume(c Config, d dialect.Dialect, req *dialect.Request, log []byte, now time.Time) (*Stream, Effects, error) {
+	s := newStream(c, d, req, now)
+	said, err := s.mark.Replay(log)
+	if err != nil {
+		return nil, Effects{}, fmt.Errorf("resume turn: %w", err)
+	}
+	s.offset = s.mark.Size()
+	s.begin(now)
+	s.said = turn.Snapshot{Head: said.Head, Usage: said.Usage, Seq: 0}
+	s.mark.Recede(&s.said)
+	s.inherit(said)
+	s.tokens.count(said.Usage)
+	if said.Head == nil || len(s.said.Blocks) == 0 && !said.Finished() {
+		// Nothing that a client could be shown: the request starts over.
+		s.said = turn.Snapshot{}
+		s.mark.Recede(&s.said)
+		s.open(s.asIs(nil))
+		return s, s.end(), nil
+	}
+	s.openGate(Head{Status: 200, Stream: true})
+	s.visible, s.healing = true, true
+	s.out = d.Replay(s.out, req, &s.said)
+	s.touch(1)
+	if said.Finished() {
+		s.said.Ends = said.Ends
+		s.replayed()
+		return s, s.end(), nil
+	}
+	cause := interrupt.Cause{Kind: interrupt.ConnectionReset, Message: "the process that held the turn is gone"}
+	s.first = refusal{set: true, cause: cause}
+	p := planner.Decide(s.facts(cause))
+	s.note(Note{Kind: NoteInterrupted, Cause: cause, Plan: p, Manner: p.Manner})
+	s.turnTo(p.To)
+	s.act(p, cause)
+	return s, s.end(), nil
+}
+
+// inherit takes over what of a turn a new client can be given. It never saw an
+// unfinished call, dead reasoning or what was withdrawn, so that for it they never
+// were.
+func (s *Stream) inherit(said *turn.Snapshot) {
+	for i := range said.Blocks {
+		b := said.Blocks[i]
+		switch {
+		case b.Withdrawn:
+			continue
+		case said.Finished():
+			// The provider's own answer, valid or not.
+		case b.IsCall() && !b.Complete():
+			continue
+		case b.Kind == turn.Reasoning && !b.Closed && s.traits.SignedReasoning:
+			continue
+		}
+		if !s.traits.IndexCallsOnly || b.IsCall() {
+			b.Index = s.said.NextIndex(s.traits.IndexCallsOnly)
+		}
+		s.said.Blocks = append(s.said.Blocks, b)
+	}
+}
+
+// replayed ends the replay of a turn that had ended.
+func (s *Stream) replayed() {
+	e := s.said.End()
+	s.ends, s.durable = true, true
+	s.render(dialect.Ending{Why: e.Why, Reason: e.Reason, Usage: s.said.Usage})
+	s.finalize(Clean, "replayed")
+}
