@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,6 +33,14 @@ func (s *Store) connect() redis.UniversalClient {
 	}
 	return redis.NewUniversalClient(&o)
 }
+
+// quiet is the logger of go-redis, which has one for the process and writes a line
+// for every failed dial: an outage would be a flood (FIELD-REPORTS H6).
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+var hush = sync.OnceFunc(func() { redis.SetLogger(quiet{}) })
 
 // client returns the client to use now.
 func (s *Store) client() redis.UniversalClient { return *s.conn.Load() }

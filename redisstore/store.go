@@ -63,6 +63,7 @@ func Open(c Config) (*Store, error) {
 			return err == nil || !isUnavailable(err)
 		},
 	})
+	hush()
 	client := s.connect()
 	s.conn.Store(&client)
 	s.work.Add(2)
