@@ -18,6 +18,7 @@ type Request struct {
 	N       int
 	Body    []byte
 	Derived bool
+	Target  int
 	At      time.Time
 }
 
@@ -265,7 +266,7 @@ func (r *run) perform(fx relay.Effects, now time.Time) {
 		if body == nil {
 			body = r.first
 		}
-		q := Request{N: fx.Open.N, Body: bytes.Clone(body), Derived: fx.Open.Derived, At: now}
+		q := Request{N: fx.Open.N, Body: bytes.Clone(body), Derived: fx.Open.Derived, Target: fx.Open.Target, At: now}
 		r.res.Requests = append(r.res.Requests, q)
 		r.n, r.opened, r.ended, r.chunk, r.pinged = q.N, false, false, 0, time.Time{}
 		r.reply = r.p(q)
