@@ -10,7 +10,7 @@ import (
 
 var (
 	simSeed = flag.Uint64("sim.seed", 1, "first seed of the simulator")
-	simN    = flag.Int("sim.n", 250, "how many seeds per dialect")
+	simN    = flag.Int("sim.n", 150, "how many seeds per dialect")
 )
 
 var simWires = map[string]relaytest.Wire{
@@ -63,7 +63,7 @@ func TestSim(t *testing.T) {
 				}
 			}
 			t.Logf("%v", outcomes)
-			if *simN >= 250 {
+			if *simN >= 150 {
 				for _, o := range []string{"completed", "healed", "complete_tool_call", "client_gone", "failed:budget_spent", "failed:drain"} {
 					if outcomes[o] == 0 {
 						t.Errorf("no scenario ended as %s: %v", o, outcomes)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/faultinject"
@@ -162,8 +164,12 @@ func (sc *scene) reply(q Request) (Reply, error) {
 		if !asked && r.IntN(6) == 0 {
 			return Reply{Status: 400, Chunks: [][]byte{[]byte(`{"type":"error","error":{"type":"invalid_request_error","message":"This model does not support assistant message prefill."}}`)}}, nil
 		}
-		if len(said) < 60 && seam != Blank {
+		last, _ := utf8.DecodeLastRuneInString(said)
+		switch {
+		case len(said) < 60 && seam != Blank:
 			seam = Honest // too little to tell one reading from another
+		case seam == Diverge && unicode.Is(unicode.Han, last):
+			seam = Honest // where words are not spaced, another thought shows no seam (splice)
 		}
 		if full, err = Continue(sc.answer, q.Body, "", seam, "[[COMPLETE]]"); err != nil {
 			return Reply{}, err
