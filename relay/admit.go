@@ -81,7 +81,7 @@ func (s *Stream) admit(e sse.Event, ds []turn.Delta, rewrite bool) {
 		s.release()
 		s.seal()
 	case s.holding && s.releasable():
-		s.durable = s.durable || s.calls()
+		s.durable = s.durable || !s.cfg.Events && s.calls()
 		s.release()
 		saw.content = saw.content || s.visible || s.contentful()
 	}
