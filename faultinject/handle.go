@@ -42,7 +42,7 @@ func (s *Server) note(x Exchange) {
 	if x.Refusal != nil {
 		refusal = x.Refusal.Error()
 	}
-	s.cfg.Logger.Info("exchange", "id", x.ID, "proto", x.Proto, "method", x.Method, "path", x.Path, "model", x.Model, "scenario", x.Scenario,
+	s.cfg.Logger.Info("exchange", "id", x.ID, "proto", x.Proto, "method", x.Method, "path", x.Path, "prompt_bytes", len(x.Body), "model", x.Model, "scenario", x.Scenario,
 		"turn", x.Turn, "attempt", x.Attempt, "manner", string(x.Continuation.Manner), "seam", x.Seam, "status", x.Status,
 		"fault", x.Fault, "applied", x.Applied, "events", x.Events, "bytes", x.Bytes, "ending", string(x.Ending), "refusal", refusal,
 		"took", x.Ended.Sub(x.Received).Round(time.Millisecond))

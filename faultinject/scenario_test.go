@@ -2,7 +2,9 @@ package faultinject
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -170,6 +172,27 @@ func TestMaxTokensAndStopsCountOnTheWire(t *testing.T) {
 	body = strings.Replace(chatBody("gpt-4.1", msg("user", "Go.")), `"stream"`, `"stop":"heron","stream"`, 1)
 	if got := hear(t, Chat, post(t, s, chatPath, body).body); got.finish != "stop" || strings.Contains(got.text, "heron") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What a client pays for being cut is the sum of the prompts in the log, those
+// that were never answered included.
+func TestLogTellsTheSizeOfThePrompt(t *testing.T) {
+	var log strings.Builder
+	s, err := New(Config{Script: MustScript("attempt 1: status 529"), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	body := messagesBody("claude-opus-4-6", msg("user", "Hello?"))
+	for range 2 {
+		post(t, s, messagesPath, body)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("prompt_bytes=%d ", len(body)); strings.Count(log.String(), want) != 2 {
+		t.Errorf("not twice %q in\n%s", want, log.String())
 	}
 }
 
