@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -18,19 +19,41 @@ func TestClaudeCode(t *testing.T) {
 			good.run.transcript.final, strings.Join(good.run.transcript.seen, "\n"), good.run.stderr)
 	}
 	h.table = append(h.table, good)
-	for _, b := range alone {
-		t.Run("directly/"+b.name, func(t *testing.T) {
-			h.table = append(h.table, h.measure(t, "directly", b))
-		})
-	}
-	for _, b := range append([]breakage{{name: "no fault"}}, behind...) {
-		t.Run("unbroken/"+b.name, func(t *testing.T) {
-			m := h.measure(t, "unbroken", b)
+	t.Run("directly", func(t *testing.T) {
+		for _, b := range alone {
+			t.Run(b.name, func(t *testing.T) {
+				h.table = append(h.table, h.measure(t, "directly", b))
+			})
+		}
+	})
+	t.Run("unbroken", func(t *testing.T) {
+		for _, b := range behind {
+			t.Run(b.name, func(t *testing.T) {
+				m := h.measure(t, "unbroken", b)
+				h.table = append(h.table, m)
+				unnoticed(t, m, good)
+			})
+		}
+		t.Run(hopeless.name, func(t *testing.T) {
+			m := h.measure(t, "unbroken", hopeless)
 			h.table = append(h.table, m)
-			unnoticed(t, m, good)
+			honest(t, m)
 		})
-	}
+	})
 	t.Log("\n" + h.String())
+}
+
+// honest demands that a run which cannot succeed fails, and at once: once the
+// budget of recoveries is spent, the agent is told not to try again. Alone it
+// sends its prompt a dozen times before it gives up.
+func honest(t *testing.T, m measurement) {
+	t.Helper()
+	if m.run.late || m.run.exit == 0 || m.run.ran != 0 || m.run.transcript.final == answer {
+		t.Errorf("nothing could be said, but: late %t, exit %d, the tool ran %d times, %q", m.run.late, m.run.exit, m.run.ran, m.run.transcript.final)
+	}
+	if m.asked != 1 {
+		t.Errorf("the agent sent %d requests after it was told not to: %v", m.asked, m.proxy)
+	}
 }
 
 // unnoticed demands that a run went as it goes without a fault.
@@ -92,14 +115,14 @@ func (h *house) measure(t *testing.T, setting string, b breakage) measurement {
 		m.proxy = with(proxy.lines(t), func(l line) bool { return l.Msg == "stream" || l.Level == "ERROR" })
 		m.asked = len(m.proxy)
 	}
-	exchanges := with(faults.lines(t), func(l line) bool { return strings.HasPrefix(l.Path, "/v1/messages") })
+	exchanges := with(faults.lines(t), func(l line) bool { return answers(l.Path) })
 	if proxy == nil {
 		m.asked = len(exchanges)
 	}
 	if hit := len(with(exchanges, func(l line) bool { return l.Applied })); hit < b.hits {
 		t.Errorf("the fault hit %d streams, not %d", hit, b.hits)
 	}
-	m.bill = billOf(t, provider.Log())
+	m.bill = billOf(t, exchanges, provider.Log())
 	return m
 }
 
@@ -123,11 +146,11 @@ func (m measurement) result() string {
 	case m.run.late:
 		s = "not done when stopped"
 	case m.run.exit != 0:
-		s = "FAILED: " + m.run.transcript.final
+		s = "FAILED: " + firstWords(m.run.transcript.final)
 	case m.run.transcript.final == answer:
 		s = "the right answer"
 	default:
-		s = "ANOTHER ANSWER: " + m.run.transcript.final
+		s = "ANOTHER ANSWER: " + firstWords(m.run.transcript.final)
 	}
 	if n := m.bill.whole; n > 0 {
 		s += fmt.Sprintf("; %d asked for again without streaming", n)
@@ -135,8 +158,16 @@ func (m measurement) result() string {
 	if n := m.run.transcript.retries; n > 0 {
 		s += fmt.Sprintf("; told its user of %d retries", n)
 	}
-	if len(m.bill.manners) > 0 {
-		s += "; continued by " + strings.Join(m.bill.manners, ", ")
+	for _, manner := range slices.Compact(slices.Sorted(slices.Values(m.bill.manners))) {
+		s += "; continued by " + manner
+	}
+	return s
+}
+
+// firstWords is as much of a text as a table has room for.
+func firstWords(s string) string {
+	if r := []rune(s); len(r) > 70 {
+		return string(r[:70]) + "…"
 	}
 	return s
 }

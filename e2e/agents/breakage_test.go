@@ -2,10 +2,12 @@ package agents
 
 import "time"
 
-// The models: one that takes a prefill, one that has to be asked to go on.
+// The models: one that takes a prefill, one that has to be asked to go on, and one
+// that in addition cannot be kept from thinking.
 const (
 	prefills = "claude-sonnet-4-5"
-	asked    = "claude-sonnet-4-6"
+	asked    = "claude-opus-4-8"
+	thinks   = "claude-fable-5"
 )
 
 // breakage is a way in which the provider's streams break.
@@ -14,44 +16,61 @@ type breakage struct {
 	script string
 	hits   int // streams that it has to break; 0 without a script
 	model  string
-	seam   string        // how the model joins what it is asked to continue
-	thinks bool          // before everything it says
-	limit  time.Duration // how long the agent may take, a minute if 0
+	seam   string // how the model joins what it is asked to continue
+	thinks bool   // before everything it says
+	limit  time.Duration
 }
 
-// alone is what the agent gets to see directly. The last two would take it
-// minutes: they show what it has achieved when it is stopped.
+// Scripts that several runs share.
+const (
+	head      = "every stream: fin after event 1 once"
+	inText    = "every stream: fin in text 4 once"
+	inCall    = "every stream: fin inside tool-args 2 once"
+	resetCall = "every stream: rst inside tool-args 2 once"
+	overload  = "every stream: error overloaded in text 4 once"
+	silence   = "every stream: stall 300s in text 4 once"
+	always    = "attempt *: rst at start"
+)
+
+// alone is what the agent gets to see directly. Silence would take it ten
+// minutes: that run shows what it has achieved when it is stopped.
 var alone = []breakage{
-	{name: "cut once after the head", script: "every stream: fin after event 1 once", hits: 2},
-	{name: "cut once in the text", script: "every stream: fin in text 4 once", hits: 2},
-	{name: "cut once in the tool call", script: "every stream: fin inside tool-args 2 once", hits: 1},
-	{name: "reset once in the tool call", script: "every stream: rst inside tool-args 2 once", hits: 1},
-	{name: "overloaded once in the text", script: "every stream: error overloaded in text 4 once", hits: 2},
-	{name: "silent once in the text", script: "every stream: stall 300s in text 4 once", hits: 1, limit: 20 * time.Second},
-	{name: "cut every time", script: "attempt *: rst at start", hits: 1, limit: 40 * time.Second},
+	{name: "cut once after the head", script: head, hits: 2},
+	{name: "cut once in the text", script: inText, hits: 2},
+	{name: "cut once in the tool call", script: inCall, hits: 1},
+	{name: "reset once in the tool call", script: resetCall, hits: 1},
+	{name: "overloaded once in the text", script: overload, hits: 2},
+	{name: "silent once in the text", script: silence, hits: 1, limit: 15 * time.Second},
+	{name: "cut every time", script: always, hits: 1, limit: 50 * time.Second},
 }
 
 // behind is what unbroken has to hide.
 var behind = []breakage{
-	{name: "cut once after the head", script: "every stream: fin after event 1 once", hits: 2},
-	{name: "cut once in the text", script: "every stream: fin in text 4 once", hits: 2},
+	{name: "no fault"},
+	{name: "cut once after the head", script: head, hits: 2},
+	{name: "cut once in the text", script: inText, hits: 2},
 	{name: "cut once inside an event", script: "every stream: half inside text 3 once", hits: 2},
-	{name: "cut once in the tool call", script: "every stream: fin inside tool-args 2 once", hits: 1},
+	{name: "cut once in the tool call", script: inCall, hits: 1},
 	{name: "cut once before the finish", script: "every stream: polite before finish once", hits: 2},
 	{name: "reset once in the text", script: "every stream: rst in text 4 once", hits: 2},
-	{name: "reset once in the tool call", script: "every stream: rst inside tool-args 2 once", hits: 1},
-	{name: "overloaded once in the text", script: "every stream: error overloaded in text 4 once", hits: 2},
-	{name: "overloaded once in the tool call", script: "every stream: error overloaded in tool-args 2 once", hits: 1},
-	{name: "silent once in the text", script: "every stream: stall 300s in text 4 once", hits: 2},
+	{name: "reset once in the tool call", script: resetCall, hits: 1},
+	{name: "overloaded once before the stream", script: "every stream: status 529 retry-after 1 once", hits: 2},
+	{name: "overloaded once in the text", script: overload, hits: 2},
+	{name: "silent once in the text", script: silence, hits: 2},
+	{name: "empty once", script: "every stream: empty once", hits: 2},
 	{name: "cut three times in the text", script: "attempt 1-3: fin in text 3", hits: 6},
-	{name: "cut once in the text, no prefill", script: "every stream: fin in text 4 once", hits: 2, model: asked},
-	{name: "cut once in the tool call, no prefill", script: "every stream: fin inside tool-args 2 once", hits: 1, model: asked},
-	{name: "cut once in the text, model starts over", script: "every stream: rst in text 4 once", hits: 2, model: asked, seam: "restart"},
-	{name: "cut once in the reasoning", script: "every stream: rst in thinking 4 once", hits: 2, model: asked, thinks: true},
-	{name: "cut once in the text, after reasoning", script: "every stream: fin in text 4 once", hits: 2, model: asked, thinks: true},
-	{name: "cut once in the tool call, after reasoning", script: "every stream: fin inside tool-args 2 once", hits: 1, model: asked, thinks: true},
-	{name: "cut once in the text, after reasoning, prefill", script: "every stream: fin in text 4 once", hits: 2, thinks: true},
+
+	{name: "cut once in the text, no prefill", script: inText, hits: 2, model: asked},
+	{name: "cut once in the text, no prefill, starts over", script: inText, hits: 2, model: asked, seam: "restart"},
+	{name: "cut once in the tool call, no prefill", script: inCall, hits: 1, model: asked},
+
+	{name: "cut once in the text, after reasoning", script: inText, hits: 2, thinks: true},
+	{name: "cut once in the tool call, after reasoning", script: inCall, hits: 1, model: asked, thinks: true},
+	{name: "cut once in the reasoning", script: "every stream: rst in thinking 4 once", hits: 2, model: thinks, thinks: true},
 }
+
+// hopeless is what unbroken cannot hide.
+var hopeless = breakage{name: "cut every time", script: always, hits: 1}
 
 // thinkingAgent is the scenario of a model that thinks; see package faultinject.
 const thinkingAgent = "thinking-agent"

@@ -107,6 +107,7 @@ type line struct {
 	Reasons []string `json:"reasons"`
 	Model   string   `json:"model"`
 	Path    string   `json:"path"`
+	Prompt  int      `json:"prompt_bytes"`
 	Fault   string   `json:"fault"`
 	Applied bool     `json:"applied"`
 }

@@ -37,34 +37,41 @@ func newProvider(t *testing.T, scenario, seam string) *faultinject.Server {
 // bill is what a run cost at the provider.
 type bill struct {
 	requests int // for an answer; streamed or not
-	whole    int // of them, not streamed
 	prompt   int // bytes of all their bodies
-	largest  int // bytes of the largest body
+	whole    int // of the answered requests, those that did not ask for a stream
 	manners  []string
 }
 
-// billOf adds a provider's log up. That it refused something is an error: it
-// refuses what the real one does, so either the agent is wrong or the test is.
-func billOf(t *testing.T, log []faultinject.Exchange) (b bill) {
+// billOf adds up what came to the faults, and what of it came through to the
+// model behind them. That the model refused something is an error: it refuses
+// what the real one does, so either somebody is wrong or the test is.
+func billOf(t *testing.T, faults []line, model []faultinject.Exchange) (b bill) {
 	t.Helper()
-	for _, x := range log {
+	for _, l := range faults {
+		b.requests++
+		b.prompt += l.Prompt
+	}
+	for _, x := range model {
 		if x.Refusal != nil {
 			t.Errorf("the provider refused %s %s: %v\nbeta: %s\n%s", x.Method, x.Path, x.Refusal, x.Header.Get("Anthropic-Beta"), clip(x.Body))
 		}
-		if path, _, _ := strings.Cut(x.Path, "?"); !strings.HasSuffix(path, "/messages") {
+		if !answers(x.Path) {
 			continue
 		}
-		b.requests++
 		if !bytes.Contains(x.Body, []byte(`"stream":true`)) {
 			b.whole++
 		}
-		b.prompt += len(x.Body)
-		b.largest = max(b.largest, len(x.Body))
 		if x.Continuation.Manner != faultinject.Fresh {
 			b.manners = append(b.manners, string(x.Continuation.Manner))
 		}
 	}
 	return b
+}
+
+// answers reports whether a path asks for an answer, and not, say, for a count.
+func answers(path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	return strings.HasSuffix(path, "/messages")
 }
 
 // clip shortens a body to what helps: its beginning and its end, where the

@@ -13,11 +13,11 @@ import (
 const claudeBinary = "node_modules/.bin/claude"
 
 // require skips the test when Claude Code is not there, or fails it if
-// UNBROKEN_REQUIRE, a list with commas, names agents.
+// UNBROKEN_REQUIRE, a list, names agents.
 func require(t *testing.T) (claude string) {
 	t.Helper()
 	lack := t.Skipf
-	if slices.Contains(strings.Split(os.Getenv("UNBROKEN_REQUIRE"), ","), "agents") {
+	if slices.Contains(strings.FieldsFunc(os.Getenv("UNBROKEN_REQUIRE"), separates), "agents") {
 		lack = t.Fatalf
 	} else if testing.Short() {
 		t.Skip("runs a real agent for minutes: not with -short")
@@ -36,3 +36,5 @@ func require(t *testing.T) (claude string) {
 	}
 	return claude
 }
+
+func separates(r rune) bool { return r == ',' || r == ' ' }

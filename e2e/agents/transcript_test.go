@@ -17,7 +17,6 @@ type transcript struct {
 	blocks  int    // of the message that is being streamed
 	retries int    // the agent told of another attempt
 	final   string
-	isError bool
 	in, out int // tokens, as the agent adds them up
 }
 
@@ -81,7 +80,7 @@ func (t *transcript) add(m message) {
 			t.say("%s", c)
 		}
 	case "result":
-		t.final, t.isError = m.Result, m.IsError
+		t.final = m.Result
 		for _, u := range m.ModelUsage {
 			t.in, t.out = t.in+u.Input, t.out+u.Output
 		}
