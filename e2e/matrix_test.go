@@ -13,7 +13,7 @@ import (
 // Rows are parallel subtests, so that -run picks any of them.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "16"); err != nil {
+	if err := flag.Set("test.parallel", "32"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 // clocked bounds how many rows whose provider is noticed by silence run at once,
 // so that a busy machine is not taken for one.
-var clocked = make(chan struct{}, 4)
+var clocked = make(chan struct{}, 12)
 
 func TestGoClients(t *testing.T) { runMatrix(t, goClients) }
 
@@ -30,14 +30,15 @@ func TestNodeClients(t *testing.T) { runMatrix(t, inNode(t)) }
 // runMatrix has each client meet each fault in each scenario.
 func runMatrix(t *testing.T, clients []client) {
 	sheet := newSheet(clients)
-	direct := newProvider(t)
+	direct := newProvider(t, faultinject.OpenAI)
 	t.Run("matrix", func(t *testing.T) {
 		for _, c := range clients {
 			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
 				m := &measure{client: c, direct: direct, seen: map[string]func() outcome{}}
 				for i := range faults {
 					f := &faults[i]
-					if f.on != "" && (f.on == "chat") != c.chat {
+					if !f.meets(c) {
 						continue
 					}
 					t.Run(f.name, func(t *testing.T) {
@@ -59,7 +60,7 @@ func runRow(t *testing.T, m *measure, f *fault, sheet *sheet) {
 	}
 	st := newStage(t, f.via)
 	for _, sc := range scenarios {
-		if !f.applies(m.client, sc) {
+		if !f.occurs(sc) {
 			continue
 		}
 		want := f.expect(sc)

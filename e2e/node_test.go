@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,7 +54,8 @@ func startNode(t *testing.T) *node {
 	cmd := exec.Command(needNode(t), "run.mjs")
 	cmd.Dir = "clients"
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1,localhost,::1", "NO_COLOR=1"}
-	cmd.Stderr = os.Stderr
+	var said bytes.Buffer // SDKs warn a lot
+	cmd.Stderr = &said
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +75,9 @@ func startNode(t *testing.T) *node {
 		_ = cmd.Process.Kill() // a client may still hold a connection or a timer
 		n.wg.Wait()
 		_ = cmd.Wait()
+		if t.Failed() && said.Len() > 0 {
+			t.Logf("node said, at the end:\n%s", said.Bytes()[max(0, said.Len()-4096):])
+		}
 	})
 	return n
 }

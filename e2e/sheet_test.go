@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync"
@@ -30,11 +31,7 @@ func (s *sheet) enter(f *fault, c client, sc *scenario, v verdict, requests int)
 		s.cells[f.name] = row
 	}
 	if row[c.name] == nil {
-		row[c.name] = []byte(strings.Repeat("·", 1))
-		row[c.name] = make([]byte, len(scenarios))
-		for i := range row[c.name] {
-			row[c.name][i] = '-'
-		}
+		row[c.name] = bytes.Repeat([]byte{'-'}, len(scenarios))
 	}
 	for i := range scenarios {
 		if scenarios[i] == sc {
@@ -62,7 +59,6 @@ func (s *sheet) String() string {
 		fmt.Fprintf(&b, " %-*d", len(scenarios), i+1)
 	}
 	b.WriteByte('\n')
-	total := 0
 	for i := range faults {
 		row := s.cells[faults[i].name]
 		if row == nil {
@@ -74,6 +70,7 @@ func (s *sheet) String() string {
 		}
 		b.WriteByte('\n')
 	}
+	total := 0
 	for _, n := range s.count {
 		total += n
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/faultinject"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/proxy"
@@ -26,9 +27,9 @@ type stage struct {
 }
 
 // newProvider is the provider itself.
-func newProvider(t testing.TB) *stage {
+func newProvider(t testing.TB, host faultinject.Host) *stage {
 	t.Helper()
-	s, err := faultinject.New(faultinject.Config{})
+	s, err := faultinject.New(faultinject.Config{Host: host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,26 +44,36 @@ type via uint8
 const (
 	overHTTP1 via = iota
 	overHTTP2
-	hasty // HTTP/1.1, and silence is an interruption after a fraction of a second
+	prefilling // HTTP/1.1, and Chat is served by vLLM, which continues a partial turn
+	hasty      // HTTP/1.1, and silence is an interruption after a fraction of a second
 )
 
 // newStage is a provider behind a proxy.
 func newStage(t testing.TB, v via) *stage {
 	t.Helper()
-	st := newProvider(t)
+	host := faultinject.OpenAI
+	var engine []dialect.AbilityRule
+	if v == prefilling {
+		ability, ok := dialect.EngineAbility("vllm")
+		if !ok {
+			t.Fatal("vLLM is unknown")
+		}
+		host, engine = faultinject.VLLM, []dialect.AbilityRule{{Ability: ability}}
+	}
+	st := newProvider(t, host)
 	url := st.provider.URL()
-	cfg := proxy.Config{Relay: relay.Config{Grace: 150 * time.Millisecond}}
+	var cfg proxy.Config
 	switch v {
 	case overHTTP2:
 		url = st.provider.H2CURL()
 	case hasty:
-		cfg.Relay.Hold, cfg.Relay.Heartbeat = 100*time.Millisecond, 100*time.Millisecond
+		cfg.Relay = relay.Config{Hold: 100 * time.Millisecond, Heartbeat: 50 * time.Millisecond, Grace: 200 * time.Millisecond}
 		cfg.Relay.Watch = interrupt.Config{
 			Headers: 500 * time.Millisecond, FirstToken: 2 * time.Second, Idle: 400 * time.Millisecond,
 			Progress: 600 * time.Millisecond, ProgressQuiet: 600 * time.Millisecond,
 		}
 	}
-	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url}, {Name: "anthropic", URL: url}}
+	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url, Abilities: engine}, {Name: "anthropic", URL: url}}
 	out := upstream.New(upstream.Config{Proxy: upstream.NoProxy})
 	cfg.Client = out
 	s, err := proxy.New(cfg)
