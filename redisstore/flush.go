@@ -70,10 +70,14 @@ func (s *Store) flush() bool {
 	q := &s.queue
 	q.mu.Lock()
 	q.armed = false
-	q.mu.Unlock()
 	if s.away() {
-		return false // the heartbeat comes back
+		// The heartbeat hurries us when it finds Redis back. It sees what lasts
+		// longer than its own interval; the timer sees the rest.
+		q.arm(&s.cfg)
+		q.mu.Unlock()
+		return false
 	}
+	q.mu.Unlock()
 	jobs, more := s.collect()
 	if len(jobs) == 0 {
 		return false
