@@ -94,7 +94,7 @@ func (s *Stream) unit(e sse.Event) {
 	case silent(ds), h.mode == pass && torn(ds) && len(h.torn) < maxTorn:
 		h.torn = append(h.torn, own(e, ds))
 		return
-	case faulty(ds):
+	case s.breaks(ds):
 		h.torn = nil // the other half never comes
 	case !s.untear(ds):
 		return
@@ -189,14 +189,19 @@ func silent(ds []turn.Delta) bool {
 	return true
 }
 
-// faulty reports whether an event ends the attempt by an error.
-func faulty(ds []turn.Delta) bool {
+// breaks reports whether an event ends the attempt without an end of the turn.
+func (s *Stream) breaks(ds []turn.Delta) bool {
 	for i := range ds {
-		if d := &ds[i]; d.Kind == turn.Fault || d.Kind == turn.Finish && d.Why == turn.Broken {
+		if d := &ds[i]; d.Kind == turn.Fault || d.Kind == turn.Finish && d.Why == turn.Broken || s.premature(d, ds) {
 			return true
 		}
 	}
 	return false
+}
+
+// premature reports whether d, of the event ds, is an end marker before the end.
+func (s *Stream) premature(d *turn.Delta, ds []turn.Delta) bool {
+	return d.Kind == turn.Terminal && !s.ends && !finishes(ds) && !s.said.Finished() && !s.hop.counted
 }
 
 // mend moves the half of a surrogate pair that ends the texts of ds to the half
@@ -237,7 +242,7 @@ func (s *Stream) event(e sse.Event, ds []turn.Delta) {
 		case d.Kind == turn.Finish && d.Why == turn.Broken:
 			s.fault(e, turn.WireFault{Type: string(d.Text), Status: 502})
 			return
-		case d.Kind == turn.Terminal && !s.ends && !finishes(ds) && !s.said.Finished() && !s.hop.counted:
+		case s.premature(d, ds):
 			// An end marker without a semantic end is no end (WIRE 1.7).
 			s.interrupted(interrupt.Cause{Kind: interrupt.TruncatedEOF, Message: "end marker without a finish"})
 			return

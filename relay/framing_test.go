@@ -133,6 +133,10 @@ func TestC6UTF8CutAtAReadBoundary(t *testing.T) {
 			w.play(t, fin(w.begin("one")+w.text("one", "A ")+pair(`\ud83d`)+w.fault),
 				fin(w.begin("two")+w.text("two", "😀 B")+w.end("two"))).hits(2).message("A 😀 B", w.stop)
 		})
+		t.Run("an early end marker between halves", func(t *testing.T) {
+			w.play(t, fin(w.begin("one")+w.text("one", "A ")+pair(`\ud83d`)+w.marker),
+				fin(w.begin("two")+w.text("two", "😀 B")+w.end("two"))).hits(2).message("A 😀 B", w.stop)
+		})
 		t.Run("a continuation that repeats in halves", func(t *testing.T) {
 			again := w.begin("two") + pair(`\ud83d`) + pair(`\ude00 seven\ud83d`) + pair(`\ude00 eight`) + w.text("two", " nine") + w.end("two")
 			w.play(t, rst(w.begin("one")+w.text("one", "😀 seven😀 eight")), fin(again)).hits(2).message("😀 seven😀 eight nine", w.stop).lacks("\ufffd")
