@@ -104,7 +104,7 @@ func drawVariant(r *rand.Rand) faultinject.Variant {
 // lost, shows.
 var vocabulary = []string{
 	"stream", "provider", "message", "anchor", "seven", "quickly", "\"quoted\"", "back\\slash", "tab\there", "naïve", "Straße",
-	"漢字", "日本語", "한국어", "Ελλάδα", "привет", "😀", "👩‍👩‍👧", "𝔘nicode", "e\u0301clair", "a\u2028b", "<tag>", "&amp;", "{brace}", "[[x]]", "1,000", "3.14",
+	"漢字", "日本語", "한국어", "Ελλάδα", "привет", "😀", "👨‍👩‍👧", "𝔘nicode", "e\u0301clair", "a\u2028b", "<tag>", "&amp;", "{brace}", "[[x]]", "1,000", "3.14",
 }
 
 func drawText(r *rand.Rand, words int) string {
