@@ -20,6 +20,15 @@ func (sim *simulation) judge() error {
 		if res.End != relay.Abort || res.Outcome() != "client_gone" {
 			return fmt.Errorf("a client left, and the stream ended %v as %s", res.End, res.Outcome())
 		}
+		// It may come back with its run id: the checkpoint has what it saw, and
+		// perhaps what was held.
+		log, err := turn.Replay(res.Log)
+		if err != nil {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+		if !bytes.HasPrefix(log.Prose(), sim.has.Prose()) {
+			return fmt.Errorf("checkpoint says %q, a client that left saw %q", log.Prose(), sim.has.Prose())
+		}
 		return nil
 	}
 	if res.Head == nil {
