@@ -1,0 +1,44 @@
+package filestore
+
+import (
+	"errors"
+	"time"
+)
+
+// Config configures a [Store]. Zero values mean the defaults.
+type Config struct {
+	// Dir is the directory; it is created, for this user only, if need be.
+	Dir string
+	// Clock tells the time; default time.Now.
+	Clock func() time.Time
+	// TTL is how long a turn is kept after its last write; default 1 h.
+	// FinishedTTL is that of a finished one; default 60 s.
+	TTL, FinishedTTL time.Duration
+	// MaxTurn bounds one log, MaxTotal all of them, in bytes; defaults 64 MiB
+	// and 8 GiB.
+	MaxTurn, MaxTotal int64
+	// Sync is how often appended text is forced to disk; default 1 s.
+	Sync time.Duration
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Dir == "" {
+		return c, errors.New("filestore: no directory")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	set(&c.TTL, time.Hour)
+	set(&c.FinishedTTL, time.Minute)
+	set(&c.MaxTurn, 64<<20)
+	set(&c.MaxTotal, 8<<30)
+	set(&c.Sync, time.Second)
+	return c, nil
+}
+
+func set[T comparable](p *T, v T) {
+	var zero T
+	if *p == zero {
+		*p = v
+	}
+}
