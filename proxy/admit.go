@@ -31,6 +31,7 @@ type request struct {
 	rest *source
 
 	// of a protected one
+	who    checkpoint.Scope // set where callers are told apart
 	run    checkpoint.RunID
 	events bool
 	plain  []byte // body, its content coding undone

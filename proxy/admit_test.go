@@ -154,11 +154,11 @@ func TestOwnRequestHeadersAreChecked(t *testing.T) {
 
 func TestLoadIsBounded(t *testing.T) {
 	p := newProvider(t, (*asked).hang)
-	s := start(t, p, func(c *Config) { c.MaxStreams = 1 })
+	s := start(t, p, func(c *Config) { c.MaxStreams, c.QueueWait = 1, -1 })
 	dial(t, s.addr).post("/v1/chat/completions", chatAsk)
 	p.next()
 	res := dial(t, s.addr).post("/v1/chat/completions", chatAsk).response()
-	if got, _ := allOf(res); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(got, "MaxStreams") {
+	if got, _ := allOf(res); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || res.Header.Get("x-should-retry") != "true" || !strings.Contains(got, "MaxStreams") {
 		t.Errorf("%d %s", res.StatusCode, got)
 	}
 }

@@ -59,12 +59,13 @@ func (o *opening) abandon() {
 // header go up as they came, again on a whole restart; what Unbroken wrote
 // itself carries neither the coding nor the idempotency key of the client's.
 func (d *drive) request(a *relay.Attempt) *upstream.Request {
-	r := &upstream.Request{Method: d.req.method, Path: d.req.path, Body: d.first, Decode: true}
+	l := &d.legs[a.Target]
+	r := &upstream.Request{Method: d.req.method, Path: l.path, Body: d.first, Decode: true}
 	own := a.Derived || d.repaired
 	if a.Derived {
 		r.Body = a.Body
 	}
-	r.Header = d.req.to.upward(d.req.header, func(name string) bool {
+	r.Header = l.header(d.req, func(name string) bool {
 		return acceptEncoding(name) || own && ofTheBody(name) || a.Derived && strings.EqualFold(name, "Idempotency-Key")
 	})
 	r.Header = append(r.Header, upstream.Field{Name: "Accept-Encoding", Value: "identity"})

@@ -20,6 +20,10 @@ type Config struct {
 	// Upstreams by name. "openai" (https://api.openai.com) and "anthropic"
 	// (https://api.anthropic.com) exist even if they are not listed.
 	Upstreams []Upstream
+	// Routes in order; the first that matches a request counts.
+	Routes []Route
+	// Breaker says when an upstream is left alone.
+	Breaker BreakerConfig
 	// Relay is the policy of every stream; Targets, Events and Seed are set
 	// per request.
 	Relay relay.Config
@@ -34,9 +38,14 @@ type Config struct {
 	Observer Observer     // nil: none
 	Log      *slog.Logger // nil: none
 
-	MaxStreams int   // requests in flight, beyond which 503 is answered; 20,000
-	MaxBody    int64 // bytes of a protected request, coded or plain; 64 MiB
-	MaxHeader  int   // bytes of a request head, held while its connection lives; 16 KiB
+	// MaxStreams bounds the requests in flight (20,000), MaxPerCaller those of
+	// one credential (0: as many). What is more waits for QueueWait (5 s;
+	// negative: not at all), MaxQueue at most (1,000), and is told 429 then.
+	MaxStreams, MaxPerCaller, MaxQueue int
+	QueueWait                          time.Duration
+
+	MaxBody   int64 // bytes of a protected request, coded or plain; 64 MiB
+	MaxHeader int   // bytes of a request head, held while its connection lives; 16 KiB
 
 	HeaderTimeout time.Duration // for a request head to arrive; 30 s
 	BodyStall     time.Duration // without a byte of a request body; 60 s
@@ -85,8 +94,17 @@ func (c Config) withDefaults() Config {
 	set(&c.IdleTimeout, 180*time.Second)
 	set(&c.PassHead, 600*time.Second)
 	set(&c.AckWait, 25*time.Millisecond)
+	set(&c.QueueWait, 5*time.Second)
+	set(&c.Breaker.Window, 30*time.Second)
+	set(&c.Breaker.Open, 15*time.Second)
+	if c.Breaker.Failures == 0 {
+		c.Breaker.Failures = 5
+	}
 	if c.MaxStreams == 0 {
 		c.MaxStreams = 20_000
+	}
+	if c.MaxQueue == 0 {
+		c.MaxQueue = 1000
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = 64 << 20
@@ -132,8 +150,12 @@ func (c Config) Validate() error {
 			errs = append(errs, err)
 		}
 	}
+	for _, p := range c.RouteProblems() {
+		errs = append(errs, p)
+	}
 	for name, n := range map[string]int64{
-		"MaxStreams": int64(c.MaxStreams), "MaxBody": c.MaxBody, "MaxHeader": int64(c.MaxHeader),
+		"MaxStreams": int64(c.MaxStreams), "MaxPerCaller": int64(c.MaxPerCaller), "MaxQueue": int64(c.MaxQueue),
+		"Breaker.Window": int64(c.Breaker.Window), "Breaker.Open": int64(c.Breaker.Open), "MaxBody": c.MaxBody, "MaxHeader": int64(c.MaxHeader),
 		"HeaderTimeout": int64(c.HeaderTimeout), "BodyStall": int64(c.BodyStall), "WriteStall": int64(c.WriteStall),
 		"IdleTimeout": int64(c.IdleTimeout), "PassHead": int64(c.PassHead), "AckWait": int64(c.AckWait),
 	} {

@@ -28,6 +28,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	err := s.idle(ctx)
 	s.stopping.Store(true)
+	s.gate.close()
 	s.dog.each(func(l *lifeline) { l.stop(reasonDraining) })
 	last, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()

@@ -23,17 +23,24 @@ type drive struct {
 	repaired bool   // first is not the client's own
 	life     *lifeline
 	log      *journal
+	legs     []leg
 
 	// driver only
-	m     *relay.Stream
-	fx    relay.Effects
-	now   time.Time
-	res   *upstream.Response // of attempt nth
-	nth   int
-	open  *opening
-	timer *time.Timer
-	tale  tale
-	over  bool
+	m    *relay.Stream
+	fx   relay.Effects
+	now  time.Time
+	res  *upstream.Response // of attempt nth
+	nth  int
+	open *opening
+	ask  *asking     // what the machine asked for and is not under way
+	said relay.Input // what it is told next, before anything else
+	at   *origin     // whose live streams this one is counted among
+	// of the attempt
+	permit *permit
+	ticket *ticket
+	timer  *time.Timer
+	tale   tale
+	over   bool
 }
 
 // errAborted makes fasthttp close the connection without the last chunk.
@@ -45,11 +52,12 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	if len(plain) != len(req.plain) || len(plain) > 0 && &plain[0] != &req.plain[0] {
 		d.first, d.repaired = plain, true
 	}
-	cfg := s.cfg.Relay
+	legs, cfg := s.legs(req)
+	d.legs = legs
 	cfg.Events = req.events
 	cfg.Seed = s.seed.Add(0x9e3779b97f4a7c15)
-	cfg.Targets = []relay.Target{{Name: req.to.Name, Ability: s.abilities.of(req.to, req.asks.Model)}}
 	d.tale.begin(d.now)
+	d.tale.target = req.to.Name
 	d.log = s.claim(req, life)
 	d.m, d.fx = relay.New(cfg, req.speaks, req.asks, plain, d.now)
 	d.observe()
@@ -131,9 +139,10 @@ const reasonFenced = "fenced"
 func (d *drive) attend() {
 	if d.fx.Cancel {
 		d.drop(d.fx.Settled)
+		d.giveBack()
 	}
 	if a := d.fx.Open; a != nil {
-		d.open = d.srv.open(a.N, &d.req.to.target, d.request(a))
+		d.begin(a)
 	}
 }
 
@@ -175,6 +184,12 @@ func (d *drive) left() {
 func (d *drive) advance() {
 	for {
 		if in := d.life.signal(); in != nil {
+			d.now = time.Now()
+			d.step(in)
+			return
+		}
+		if in := d.said; in != nil {
+			d.said = nil
 			d.now = time.Now()
 			d.step(in)
 			return
@@ -231,11 +246,16 @@ func (d *drive) wait() relay.Input {
 		}
 		due = d.timer.C
 	}
-	var opened <-chan struct{}
-	if d.open != nil {
+	var opened, turn <-chan struct{}
+	switch {
+	case d.open != nil:
 		opened = d.open.done
+	case d.ask != nil && d.ticket != nil:
+		turn = d.ticket.turn
 	}
 	select {
+	case <-turn:
+		return d.start()
 	case <-opened:
 		return d.opened()
 	case <-due:
@@ -264,15 +284,20 @@ func (d *drive) finish() {
 	}
 	d.over = true
 	d.drop(false)
+	d.giveBack()
 	if d.timer != nil {
 		d.timer.Stop()
 	}
 	if !d.m.Done() && d.tale.outcome != outcomeBug { // nobody took the body: the head could not be written
 		d.step(relay.Gone{})
 	}
+	if d.at != nil {
+		d.at.guard.part()
+	}
+	d.tale.count(&d.srv.counts)
 	d.log.close(&d.tale)
 	d.tale.tell(d.srv.cfg.Log, d.req)
-	d.srv.release(d.life)
+	d.srv.release(d.life, d.req.who)
 }
 
 // bug is what a client is told of ours.

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/relay"
 )
 
@@ -26,6 +28,8 @@ type tale struct {
 	end     relay.End
 	sum     relay.Summary
 	causes  []string
+	target  string // the last one
+	blame   interrupt.Blame
 	reasons []string
 }
 
@@ -36,14 +40,23 @@ func (d *drive) observe() {
 	for _, n := range d.fx.Notes {
 		switch n.Kind {
 		case relay.NoteInterrupted:
+			d.permit.report(verdictOn(n.Cause))
+			d.ticket.leave()
 			if len(d.tale.causes) < checkpoint.MaxCauses {
 				d.tale.causes = append(d.tale.causes, n.Cause.Kind.String())
 				d.tale.reasons = append(d.tale.reasons, n.Plan.Reason)
 			}
 		case relay.NoteDemoted:
-			d.srv.abilities.demote(d.req.to, d.req.asks.Model, n.Manner)
+			d.srv.abilities.demote(d.legs[n.Target].to, d.legs[n.Target].model, n.Manner)
+		case relay.NoteVisible:
+			d.permit.report(good)
+			d.ticket.leave()
 		case relay.NoteEnd:
 			d.tale.outcome, d.tale.end, d.tale.sum = n.Reason, n.End, n.Summary
+			d.tale.blame = n.Cause.Blame()
+			if d.tale.completed() {
+				d.permit.report(good)
+			}
 		case relay.NoteAttempt, relay.NoteSeam, relay.NoteHealed, relay.NoteUnprotected:
 		}
 		if o := d.srv.cfg.Observer; o != nil {
@@ -58,7 +71,7 @@ func (t *tale) tell(l *slog.Logger, r *request) {
 	l.LogAttrs(context.Background(), slog.LevelInfo, "stream",
 		slog.String("run", string(r.run)),
 		slog.String("outcome", t.outcome),
-		slog.String("upstream", r.to.Name),
+		slog.String("upstream", t.target),
 		slog.String("dialect", r.speaks.Name()),
 		slog.String("model", clip(r.asks.Model)),
 		slog.Int("status", t.sum.Status),
@@ -72,6 +85,29 @@ func (t *tale) tell(l *slog.Logger, r *request) {
 		slog.Int("heartbeats", t.sum.Heartbeats),
 		slog.Duration("took", time.Since(t.began)),
 	)
+}
+
+// completed reports whether the client has a whole answer.
+func (t *tale) completed() bool {
+	return t.end == relay.Clean && !strings.HasPrefix(t.outcome, "refused:") && !strings.HasPrefix(t.outcome, "failed:")
+}
+
+// count adds the stream to whose doing its end was.
+func (t *tale) count(c *counts) {
+	to := &c.provider
+	switch {
+	case t.completed():
+		to = &c.completed
+	case t.outcome == "client_gone", t.outcome == "slow_reader":
+		to = &c.client
+	case t.outcome == outcomeBug, t.outcome == reasonFenced, t.blame == interrupt.Us:
+		to = &c.us
+	case t.blame == interrupt.Client:
+		to = &c.client
+	case t.blame == interrupt.Request:
+		to = &c.request
+	}
+	to.Add(1)
 }
 
 func (t *tale) panicked(l *slog.Logger, r *request, what any) {

@@ -146,5 +146,5 @@ func (p *passing) finish() {
 	if p.r.rest != nil {
 		p.r.rest.revoke()
 	}
-	p.srv.release(p.life)
+	p.srv.release(p.life, p.r.who)
 }

@@ -40,10 +40,11 @@ type origin struct {
 	base   string // escaped base path
 	host   string // as AbilityRule.Hosts know it: host and base path
 	family dialect.Dialect
+	guard  *guard
 }
 
 func newOrigin(u Upstream, base *url.URL) *origin {
-	o := &origin{Upstream: u, base: base.EscapedPath(), host: base.Host + base.EscapedPath()}
+	o := &origin{Upstream: u, base: base.EscapedPath(), host: base.Host + base.EscapedPath(), guard: &guard{}}
 	o.target = upstream.Target{Name: u.Name, URL: base, HostOverride: u.Host, SNI: u.SNI, HTTP1: u.HTTP1, TLS: u.TLS}
 	switch {
 	case u.Dialect != "":
@@ -60,6 +61,7 @@ func newOrigin(u Upstream, base *url.URL) *origin {
 type route struct {
 	to   *origin
 	path string // path and query as they go upstream
+	tail string // the same without what its upstream's base path does to it
 	// speaks is the dialect of a request that may be protected; nil: the
 	// request is relayed untouched.
 	speaks dialect.Dialect
@@ -90,14 +92,14 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 		if rest == "" || rest[0] != '/' {
 			rest = "/" + rest
 		}
-		r := route{to: o, path: Join(o.base, rest)}
+		r := route{to: o, path: Join(o.base, rest), tail: rest}
 		r.speaks = speaking(method, r)
 		return r, true
 	}
 	for _, p := range protectedPaths {
 		if path == p.path {
 			o := s.origins[p.upstream]
-			r := route{to: o, path: Join(o.base, target)}
+			r := route{to: o, path: Join(o.base, target), tail: target}
 			if method == "POST" && (o.Dialect == "" || o.Dialect == p.dialect.Name()) {
 				r.speaks = p.dialect
 			}
@@ -108,7 +110,7 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 	if strings.HasPrefix(path, "/v1/messages/") || h.Has("anthropic-version") {
 		o = s.origins["anthropic"]
 	}
-	return route{to: o, path: Join(o.base, target)}, true
+	return route{to: o, path: Join(o.base, target), tail: target}, true
 }
 
 func speaking(method string, r route) dialect.Dialect {

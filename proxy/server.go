@@ -29,6 +29,8 @@ type Server struct {
 	scopeKey  []byte
 	origins   map[string]*origin
 	abilities *abilities
+	breakers  *breakers
+	gate      *gate
 	dog       *watchdog
 	settling  chan struct{} // tokens
 	idled     chan struct{} // one token: the last request in flight ended
@@ -45,7 +47,11 @@ type Server struct {
 }
 
 // counts are the totals of Stats.
-type counts struct{ accepted, refused, unclaimed, unacked, dropped atomic.Int64 }
+type counts struct {
+	accepted, refused, unclaimed, unacked, dropped atomic.Int64
+	// how protected requests ended
+	completed, client, us, provider, request atomic.Int64
+}
 
 // Stats is a server in numbers. Totals count from its start.
 type Stats struct {
@@ -56,12 +62,19 @@ type Stats struct {
 	// the way; Unacked closes left before their checkpoint was acknowledged.
 	Unclaimed, Dropped, Unacked int64
 	Ready                       bool
+	Ended                       Ended
+	Waiting                     int // for admission
 }
 
-var (
-	errDraining = errors.New("the proxy is shutting down")
-	errBusy     = errors.New("too many requests in flight (MaxStreams)")
-)
+// Ended says how protected requests ended, and whose doing it was (DESIGN §1.7).
+// What failed on the way to a completed turn is not in it.
+type Ended struct {
+	Completed int64
+	Client    int64 // left, or did not read
+	Us        int64 // drain, takeover, a bug
+	Provider  int64 // failed, and nothing helped
+	Request   int64 // refused for good by the provider
+}
 
 // New returns a server for c. It starts nothing that Shutdown does not end.
 func New(c Config) (*Server, error) {
@@ -73,6 +86,8 @@ func New(c Config) (*Server, error) {
 		cfg: c, client: c.Client, store: c.Store, scopeKey: c.ScopeKey,
 		origins:   map[string]*origin{},
 		abilities: newAbilities(),
+		breakers:  &breakers{cfg: c.Breaker, log: c.Log, all: map[breakerKey]*breaker{}},
+		gate:      newGate(&c),
 		settling:  make(chan struct{}, settleMost),
 		idled:     make(chan struct{}, 1),
 		now:       make(chan struct{}),
@@ -165,9 +180,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		refuse(ctx, nil, fasthttp.StatusNotFound, "invalid_request_error", "no upstream of that name is configured")
 		return
 	}
-	if err := s.admit(); err != nil {
-		refuse(ctx, r.to.family, fasthttp.StatusServiceUnavailable, "", err.Error())
-		ctx.Response.Header.Set("Retry-After", "1")
+	if !s.admit(ctx, r) {
 		return
 	}
 	v := &visit{srv: s}
@@ -191,7 +204,7 @@ func (v *visit) leave(ctx *fasthttp.RequestCtx, r *request) {
 		ctx.SetConnectionClose()
 	}
 	if what != nil || !v.owned {
-		v.srv.release(v.life)
+		v.srv.release(v.life, r.who)
 	}
 }
 
@@ -230,43 +243,16 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 	hangUp(ctx)
 }
 
-// admit counts a request in, or says why not.
-func (s *Server) admit() error {
-	switch {
-	case s.stopping.Load():
-		s.counts.refused.Add(1)
-		return errDraining
-	case s.live.Add(1) > int64(s.cfg.MaxStreams):
-		s.leave()
-		s.counts.refused.Add(1)
-		return errBusy
-	}
-	s.counts.accepted.Add(1)
-	return nil
-}
-
-// release counts a request out, once: its body has ended (FIELD-REPORTS I2).
-func (s *Server) release(l *lifeline) {
-	if l == nil || l.end() {
-		s.leave()
-	}
-}
-
-func (s *Server) leave() {
-	if s.live.Add(-1) == 0 && s.draining.Load() {
-		select {
-		case s.idled <- struct{}{}:
-		default:
-		}
-	}
-}
-
 // Stats returns the server's numbers.
 func (s *Server) Stats() Stats {
 	return Stats{
 		Live: s.live.Load(), Accepted: s.counts.accepted.Load(), Refused: s.counts.refused.Load(),
 		Unclaimed: s.counts.unclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
-		Ready: !s.draining.Load(),
+		Ready: !s.draining.Load(), Waiting: s.gate.waiting(),
+		Ended: Ended{
+			Completed: s.counts.completed.Load(), Client: s.counts.client.Load(), Us: s.counts.us.Load(),
+			Provider: s.counts.provider.Load(), Request: s.counts.request.Load(),
+		},
 	}
 }
 

@@ -45,7 +45,7 @@ func TestExampleFileIsTheDefaults(t *testing.T) {
 func TestExampleFileWithoutItsCommentMarks(t *testing.T) {
 	var b bytes.Buffer
 	writeExample(&b)
-	text := regexp.MustCompile(`(?m)^#(upstreams:|  )`).ReplaceAllString(b.String(), "$1")
+	text := regexp.MustCompile(`(?m)^#(upstreams:|routes:|  )`).ReplaceAllString(b.String(), "$1")
 	name := filepath.Join(t.TempDir(), "all.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestTableReachesEveryPlainValue(t *testing.T) {
 	given := map[string]bool{ // set per request, or by wire; 0 by default
 		"Relay.Anchor": true, "Relay.Sentinel": true, "Relay.Events": true, "Relay.Targets": true, "Relay.Seed": true,
 		"Relay.Watch.Floor": true,
-		"Upstreams":         true, "Client": true, "Store": true, "ScopeKey": true, "Observer": true, "Log": true,
+		"Upstreams":         true, "Routes": true, "MaxPerCaller": true, "Client": true, "Store": true, "ScopeKey": true, "Observer": true, "Log": true,
 	}
 	var walk func(prefix string, v reflect.Value)
 	walk = func(prefix string, v reflect.Value) {

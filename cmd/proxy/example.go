@@ -50,6 +50,8 @@ func writeExample(to io.Writer) {
 				fmt.Fprintf(to, "#    # %s\n#    %s: %s\n", k.doc, k.key, exampleProvider[k.key])
 			}
 			io.WriteString(to, "#    # Added to every request.\n#    headers:\n#      X-Team: agents\n")
+		case f.key == keyRoutes:
+			io.WriteString(to, exampleRoutes)
 		case f.def == "":
 			fmt.Fprintf(to, "#%s:\n", f.key)
 		default:

@@ -16,6 +16,7 @@ type settings struct {
 	drain                   time.Duration
 
 	upstreams upstreams
+	routes    routes
 	caFile    string
 	client    upstream.Config
 
@@ -38,8 +39,11 @@ type field struct {
 
 // flag is the name of the field's flag: first_token is --first-token.
 func (f *field) flag() string {
-	if f.key == keyUpstreams {
-		return "upstream" // one at a time
+	switch f.key { // one at a time
+	case keyUpstreams:
+		return "upstream"
+	case keyRoutes:
+		return "route"
 	}
 	return strings.ReplaceAll(f.key, "_", "-")
 }
@@ -53,6 +57,7 @@ const (
 	envPrefix    = "UNBROKEN_"
 	envConfig    = "UNBROKEN_CONFIG"
 	keyUpstreams = "upstreams"
+	keyRoutes    = "routes"
 )
 
 // The ranges that make sense. They are wide: they catch a slip of the unit or the
@@ -82,6 +87,11 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"ca_file", "", "Certificates (PEM file) to trust for upstreams, besides the system's.", path{&s.caFile}, ""},
 		{"dial_timeout", "10s", "Name resolution, connecting and TLS together.", d(&s.client.DialTimeout, ms, time.Hour), ""},
 
+		{keyRoutes, "", "Where requests for a model go, and where else: MODEL=UPSTREAM,UPSTREAM/MODEL …; in the file a list. * stands for any letters. docs/ROUTES.md has the rules.", &s.routes, "Routes"},
+		{"breaker_failures", "5", "Failures within breaker_window, four fifths of all that happened there, for which a model of an upstream is left alone; 0 for never.", count{&s.proxy.Breaker.Failures, 0, 1_000_000, true}, ""},
+		{"breaker_window", "30s", "See breaker_failures; it rolls.", d(&s.proxy.Breaker.Window, 10*ms, time.Hour), ""},
+		{"breaker_open", "15s", "For how long. Then one request at a time is let through until one is answered.", d(&s.proxy.Breaker.Open, 10*ms, time.Hour), ""},
+
 		{"headers", "60s", "Longest wait for the response head of a streaming call; off for none.", orOff(&w.Headers), "Silence that counts as an interruption"},
 		{"headers_whole", "600s", "The same for a call that does not stream, whose head comes with the answer.", orOff(&w.HeadersWhole), ""},
 		{"first_token", "600s", "Longest wait for the first visible content.", orOff(&w.FirstToken), ""},
@@ -105,7 +115,10 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"flush_bytes", "32KiB", "… and in bytes.", size[int]{&r.FlushBytes, 1, 64 * mib}, ""},
 		{"ack_wait", "25ms", "How long bytes that would make the client act wait for their checkpoint.", d(&s.proxy.AckWait, ms, time.Minute), ""},
 
-		{"max_streams", "20000", "Requests in flight; more are answered with 503.", count{&s.proxy.MaxStreams, 1, 10_000_000, false}, "Limits"},
+		{"max_streams", "20000", "Requests in flight; more wait in line.", count{&s.proxy.MaxStreams, 1, 10_000_000, false}, "Limits"},
+		{"max_per_caller", "0", "Of those, how many of one credential; 0 for as many.", count{&s.proxy.MaxPerCaller, 0, 10_000_000, false}, ""},
+		{"max_queue", "1000", "Requests in line; more are answered with 429 …", count{&s.proxy.MaxQueue, 1, 10_000_000, false}, ""},
+		{"queue_wait", "5s", "… as is one that waited so long; off for no line.", orOff(&s.proxy.QueueWait), ""},
 		{"max_body", "64MiB", "Largest request that is protected; a larger one is relayed unprotected.", size[int64]{&s.proxy.MaxBody, kib, maxBody}, ""},
 		{"max_header", "32KiB", "Largest request head.", size[int]{&s.proxy.MaxHeader, kib, 16 * mib}, ""},
 		{"max_event", "64MiB", "Largest event of a provider's stream.", size[int]{&r.MaxEvent, kib, 1024 * mib}, ""},

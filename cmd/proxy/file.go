@@ -19,7 +19,7 @@ type entry struct {
 	key  string
 	line int
 	text string  // of a scalar
-	kids []entry // of a mapping
+	kids []entry // of a mapping or a list
 	kind string  // "scalar", "mapping", "list"
 }
 
@@ -103,6 +103,13 @@ func (e *entry) read(n ast.Node) (bad *entry) {
 		return e.add(n)
 	case *ast.SequenceNode:
 		e.kind = "list"
+		for i, v := range n.Values {
+			kid := entry{key: fmt.Sprintf("%s[%d]", e.key, i), line: line(v)}
+			if bad = kid.read(v); bad != nil {
+				return bad
+			}
+			e.kids = append(e.kids, kid)
+		}
 	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // scalars, to their package
 		return e
 	case *ast.NullNode:

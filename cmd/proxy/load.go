@@ -68,6 +68,9 @@ func (l *loading) field(key string) *field {
 }
 
 func (l *loading) set(f *field, text string, from origin) {
+	if f.key == keyRoutes && l.from[f.key] != from {
+		l.settings.routes.list = nil // those of one place count
+	}
 	if err := f.value.set(text); err != nil {
 		l.report(from, err.Error())
 		return
@@ -76,6 +79,11 @@ func (l *loading) set(f *field, text string, from origin) {
 	for _, p := range l.settings.upstreams.list {
 		if p.from == (origin{}) { // it came with this text
 			p.from = from
+		}
+	}
+	for _, r := range l.settings.routes.list {
+		if r.from == (origin{}) {
+			r.from = from
 		}
 	}
 }
@@ -133,6 +141,8 @@ func (l *loading) file(from origin) {
 			l.report(at, "unknown key"+didYouMean(e.key, keys))
 		case e.key == keyUpstreams:
 			l.providers(name, e)
+		case e.key == keyRoutes:
+			l.routesOf(name, e)
 		case e.kind != "scalar":
 			l.report(at, "must be one value, not a "+e.kind)
 		case e.text == "" && f.def != "":

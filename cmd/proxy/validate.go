@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"net/netip"
+	"net/url"
 
 	"github.com/unbroken-llm/unbroken/proxy"
 )
@@ -42,6 +43,31 @@ func (l *loading) validate() {
 		if (p.cert == "") != (p.key == "") {
 			l.report(at, "client_cert and client_key go together: set both or none")
 		}
+	}
+	l.validateRoutes()
+}
+
+// validateRoutes checks the routes against the upstreams as they will be, and that
+// no upstream is this process.
+func (l *loading) validateRoutes() {
+	s := l.settings
+	for _, p := range s.upstreams.list {
+		if u, err := url.Parse(p.URL); err == nil && port(s.listen) != "0" && u.Port() == port(s.listen) && loopback(net.JoinHostPort(u.Hostname(), "0")) {
+			l.report(p.from, "is the address that unbroken listens on: requests would go in a loop")
+		}
+	}
+	var c proxy.Config
+	for _, p := range s.upstreams.list {
+		if p.URL == "" || (proxy.Config{Upstreams: []proxy.Upstream{p.Upstream}}).Validate() != nil {
+			return // what routes would say about it is not what is wrong
+		}
+		c.Upstreams = append(c.Upstreams, p.Upstream)
+	}
+	for _, r := range s.routes.list {
+		c.Routes = append(c.Routes, r.Route)
+	}
+	for _, p := range c.RouteProblems() {
+		l.report(s.routes.list[p.Route].origin(p.Route, p.Key), p.What)
 	}
 }
 

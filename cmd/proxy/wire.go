@@ -39,6 +39,9 @@ func (l *loading) wire(logTo io.Writer) *wired {
 		p.TLS = l.providerTLS(p, shared)
 		w.proxy.Upstreams = append(w.proxy.Upstreams, p.Upstream)
 	}
+	for _, r := range s.routes.list {
+		w.proxy.Routes = append(w.proxy.Routes, r.Route)
+	}
 	w.proxy.Client = upstream.New(s.client)
 	return w
 }

@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// asking is an attempt that the machine asked for, before it is made.
+type asking struct {
+	n       int
+	leg     *leg
+	request *upstream.Request
+	queued  bool
+}
+
+// begin makes an attempt, unless its target's breaker is open; a recovery waits its
+// turn where too many are under way.
+func (d *drive) begin(a *relay.Attempt) {
+	l := &d.legs[a.Target]
+	d.tale.target = l.to.Name
+	if d.at != l.to {
+		if d.at != nil {
+			d.at.guard.part()
+		}
+		d.at = l.to
+		d.at.guard.join()
+	}
+	d.giveBack()
+	d.ask = &asking{n: a.N, leg: l, request: d.request(a)}
+	if after := l.breaker.barred(); after > 0 {
+		d.hold(after)
+		return
+	}
+	if a.N > 1 {
+		var now bool
+		if d.ticket, now = l.to.guard.enter(); !now {
+			d.ask.queued = true
+			d.said = relay.Queued{Attempt: a.N}
+			return
+		}
+	}
+	d.said = d.start()
+}
+
+// start sends what was asked for. It returns what the machine is to know of it.
+func (d *drive) start() relay.Input {
+	a := d.ask
+	p, after := a.leg.breaker.allow()
+	if p == nil {
+		d.hold(after)
+		in := d.said
+		d.said = nil
+		return in
+	}
+	d.ask, d.permit = nil, p
+	d.open = d.srv.open(a.n, &a.leg.to.target, a.request)
+	if a.queued {
+		return relay.Began{Attempt: a.n}
+	}
+	return nil
+}
+
+// hold answers for a target that is not asked.
+func (d *drive) hold(after time.Duration) {
+	a := d.ask
+	d.giveBack()
+	d.said = relay.Ended{Attempt: a.n, End: interrupt.Ended{
+		How: interrupt.Barred, NotSent: true, After: after,
+		Detail: "upstream " + a.leg.to.Name + " has been failing and is left alone for a moment",
+	}}
+}
+
+// giveBack lets go of what an attempt holds, whatever became of it. A probe that
+// said nothing of its target leaves the breaker as it was.
+func (d *drive) giveBack() {
+	d.ask, d.said = nil, nil
+	d.permit.report(neutral)
+	d.permit = nil
+	d.ticket.leave()
+	d.ticket = nil
+}

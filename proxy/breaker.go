@@ -1,0 +1,221 @@
+package proxy
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	"github.com/unbroken-llm/unbroken/interrupt"
+)
+
+// BreakerConfig says when an upstream is left alone, per model. The zero value of
+// each field means the default named beside it.
+type BreakerConfig struct {
+	// Failures is how many within Window open a breaker (5), if they are four
+	// fifths of what happened there; four times as many without a success
+	// between them always do. Negative: no breakers.
+	Failures int
+	Window   time.Duration // rolling; 30 s
+	// Open is how long nobody is let through then; after it one request at a
+	// time is, as a probe. 15 s.
+	Open time.Duration
+}
+
+const (
+	// buckets a window consists of: what happened leaves it in steps.
+	buckets = 6
+	// probeWait is when to ask again while a probe is under way.
+	probeWait = time.Second
+	// maxBreakers bounds what callers can make us remember by naming models.
+	maxBreakers = 4096
+)
+
+// breaker is one upstream and model as seen by its failures: a two-step gobreaker,
+// of which a stream's first success and its failures are told when they happen. An
+// open or half-open breaker hears nothing of streams that began before it opened.
+type breaker struct {
+	mu    sync.Mutex // around every call of cb
+	cb    *gobreaker.TwoStepCircuitBreaker[struct{}]
+	era   uint64    // counts state changes
+	until time.Time // end of the open state
+
+	news func(from, to gobreaker.State)
+	told []func() // to be called when mu is free
+}
+
+// verdict is what an attempt says about its target.
+type verdict uint8
+
+const (
+	neutral verdict = iota // nothing: not the target's doing
+	good
+	bad
+)
+
+var (
+	errNeutral = errors.New("neutral")
+	errBad     = errors.New("bad")
+)
+
+func newBreaker(c BreakerConfig, news func(from, to gobreaker.State)) *breaker {
+	b := &breaker{news: news}
+	n := uint32(c.Failures)
+	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests: 1, Interval: c.Window, BucketPeriod: c.Window / buckets, Timeout: c.Open,
+		ReadyToTrip: func(k gobreaker.Counts) bool {
+			return k.TotalFailures >= n && k.TotalFailures*5 >= (k.TotalFailures+k.TotalSuccesses)*4 || k.ConsecutiveFailures >= 4*n
+		},
+		IsSuccessful: func(err error) bool { return err == nil },
+		IsExcluded:   func(err error) bool { return err == errNeutral },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			b.era++
+			if to == gobreaker.StateOpen {
+				b.until = time.Now().Add(c.Open)
+			}
+			b.told = append(b.told, func() { b.news(from, to) })
+		},
+	})
+	return b
+}
+
+// do calls f, then tells the news.
+func (b *breaker) do(f func()) {
+	b.mu.Lock()
+	f()
+	told := b.told
+	b.told = nil
+	b.mu.Unlock()
+	for _, tell := range told {
+		tell()
+	}
+}
+
+// permit is leave to make one attempt. Its owner settles it whatever happens, since
+// a probe that is never settled would keep its breaker from closing for ever.
+type permit struct {
+	b     *breaker
+	era   uint64
+	probe func(error) // of a half-open breaker; nil: it was closed
+	good  bool        // a success was reported
+	over  bool
+}
+
+// allow gives leave, or says after what time to ask again.
+func (b *breaker) allow() (p *permit, after time.Duration) {
+	if b == nil {
+		return &permit{over: true}, 0
+	}
+	b.do(func() {
+		switch b.cb.State() {
+		case gobreaker.StateClosed:
+			p = &permit{b: b, era: b.era}
+		case gobreaker.StateHalfOpen:
+			if probe, err := b.cb.Allow(); err == nil {
+				p = &permit{b: b, era: b.era, probe: probe}
+			} else {
+				after = probeWait
+			}
+		case gobreaker.StateOpen:
+			after = max(time.Until(b.until), time.Millisecond)
+		}
+	})
+	return p, after
+}
+
+// barred reports whether leave would be refused now, and after what time to ask
+// again. It takes no probe.
+func (b *breaker) barred() (after time.Duration) {
+	if b == nil {
+		return 0
+	}
+	b.do(func() {
+		if b.cb.State() == gobreaker.StateOpen {
+			after = max(time.Until(b.until), time.Millisecond)
+		}
+	})
+	return after
+}
+
+// report says what happened, when it happens. A success counts once per attempt; a
+// failure or nothing ends the permit.
+func (p *permit) report(v verdict) {
+	if p == nil || p.over || v == good && p.good {
+		return
+	}
+	p.over = v != good
+	p.good = p.good || v == good
+	p.b.do(func() {
+		if probe := p.probe; probe != nil {
+			p.probe = nil
+			probe(outcome(v))
+			if v == good {
+				p.era = p.b.era // what it meets from now on is news of the closed state
+			}
+			return
+		}
+		if v == neutral || p.b.cb.State() != gobreaker.StateClosed || p.b.era != p.era {
+			return
+		}
+		// Into the current bucket: that of the attempt's beginning may have
+		// left the window long ago.
+		if done, err := p.b.cb.Allow(); err == nil {
+			done(outcome(v))
+		}
+	})
+}
+
+func outcome(v verdict) error {
+	switch v {
+	case good:
+		return nil
+	case bad:
+		return errBad
+	}
+	return errNeutral
+}
+
+// verdictOn is what a failure says about its target. That a client left or was
+// wrong, that a continuation did not fit, that we stopped: none of it is the
+// target's doing. Nor is a limit that it enforces (429).
+func verdictOn(c interrupt.Cause) verdict {
+	if c.Blame() != interrupt.Provider || c.NotAsked() || c.Kind == interrupt.SeamFailed || c.Status/100 == 4 {
+		return neutral
+	}
+	return bad
+}
+
+// breakers are all of a server's.
+type breakers struct {
+	cfg BreakerConfig
+	log *slog.Logger
+
+	mu  sync.Mutex
+	all map[breakerKey]*breaker
+}
+
+type breakerKey struct{ upstream, model string }
+
+// of returns the breaker of a model at an upstream; nil: there are none.
+func (bs *breakers) of(upstream, model string) *breaker {
+	if bs.cfg.Failures < 0 {
+		return nil
+	}
+	k := breakerKey{upstream, clip(model)}
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	b := bs.all[k]
+	if b == nil && len(bs.all) >= maxBreakers {
+		k.model = "" // one for all that are too many
+		b = bs.all[k]
+	}
+	if b == nil {
+		b = newBreaker(bs.cfg, func(from, to gobreaker.State) {
+			bs.log.Warn("breaker", "upstream", k.upstream, "model", k.model, "from", from.String(), "to", to.String())
+		})
+		bs.all[k] = b
+	}
+	return b
+}

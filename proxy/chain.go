@@ -1,0 +1,380 @@
+package proxy
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/upstream"
+)
+
+// Route says where requests for some models go, and where else.
+type Route struct {
+	// Model is a pattern of the model name; * stands for any letters.
+	Model string
+	// Upstream is the one that a request must name to be routed, by its path
+	// at the root or under /u/<name>/. Empty: the one that the first target's
+	// dialect has at the root.
+	Upstream string
+	// Targets in order. A turn that cannot go on at one goes on at the next.
+	Targets []RouteTarget
+	// FirstToken, Idle and Progress replace those of relay.Config.Watch; 0
+	// keeps them, a negative one switches that clock off.
+	FirstToken, Idle, Progress time.Duration
+	// Floor is how many bytes of text a second must flow, over FloorSpan; 0
+	// keeps the common one.
+	Floor     int
+	FloorSpan time.Duration
+}
+
+// RouteTarget is one target of a route.
+type RouteTarget struct {
+	Upstream string
+	Model    string // sent in place of the caller's; "" keeps it
+	// For restricts the target: "context_overflow" keeps it for prompts that
+	// are too long for the others. Empty: any failure.
+	For string
+}
+
+// ForOverflow is the restriction of a [RouteTarget] to prompts that are too long.
+const ForOverflow = "context_overflow"
+
+// RouteProblem is one thing that is wrong with a route. Key is its path within the
+// route: "targets[1].upstream".
+type RouteProblem struct {
+	Route     int
+	Key, What string
+}
+
+func (p RouteProblem) Error() string { return fmt.Sprintf("routes[%d].%s: %s", p.Route, p.Key, p.What) }
+
+// longest is the longest time that a clock of a route may be set to.
+const longest = 24 * time.Hour
+
+// RouteProblems returns what is wrong with the routes of c, whose upstreams are in
+// order.
+func (c Config) RouteProblems() (all []RouteProblem) {
+	c = c.withDefaults()
+	known := map[string]*origin{}
+	for i := range c.Upstreams {
+		if base, err := c.Upstreams[i].parse(); err == nil {
+			known[c.Upstreams[i].Name] = newOrigin(c.Upstreams[i], base)
+		}
+	}
+	for i := range c.Routes {
+		r := routeCheck{n: i, r: &c.Routes[i], known: known}
+		r.model(c.Routes[:i])
+		r.targets()
+		r.timings()
+		all = append(all, r.found...)
+	}
+	return all
+}
+
+// routeCheck looks at one route.
+type routeCheck struct {
+	n     int
+	r     *Route
+	known map[string]*origin
+	found []RouteProblem
+}
+
+func (c *routeCheck) say(key, format string, a ...any) {
+	c.found = append(c.found, RouteProblem{c.n, key, fmt.Sprintf(format, a...)})
+}
+
+// model refuses a pattern that no request can reach.
+func (c *routeCheck) model(earlier []Route) {
+	switch p := c.r.Model; {
+	case p == "":
+		c.say("model", "is empty and would match nothing: write a pattern, for instance gpt-* or *")
+		return
+	case strings.ContainsAny(p, "?[]\\ \t\"") || len(p) > 256:
+		c.say("model", "%q is no pattern of a model name: only * stands for other letters", clip(p))
+		return
+	}
+	for i := range earlier {
+		e := &earlier[i]
+		if e.Model != "" && matches(e.Model, c.r.Model) && named(e, c.known) == named(c.r, c.known) {
+			c.say("model", "would match nothing: routes[%d] (%s) takes all of its requests; put the narrower one first", i, e.Model)
+			return
+		}
+	}
+}
+
+// named is the upstream that requests of a route name, "" if that cannot be told.
+func named(r *Route, known map[string]*origin) string {
+	if r.Upstream != "" {
+		return r.Upstream
+	}
+	for _, t := range r.Targets {
+		o := known[t.Upstream]
+		if o == nil {
+			continue
+		}
+		for _, p := range protectedPaths {
+			if p.dialect.Name() == o.kind() {
+				return p.upstream
+			}
+		}
+	}
+	return protectedPaths[0].upstream
+}
+
+// targets refuses targets that do not exist, do not speak the same dialect, come
+// again, or would be sent a credential that is not for them.
+func (c *routeCheck) targets() {
+	r := c.r
+	if len(r.Targets) == 0 {
+		c.say("targets", "is empty: name at least one upstream")
+		return
+	}
+	from := c.known[named(r, c.known)]
+	if from == nil {
+		c.say("upstream", "no upstream is called %q", clip(r.Upstream))
+		return
+	}
+	seen, kind, first := map[RouteTarget]bool{}, from.kind(), from.Name
+	for i, t := range r.Targets {
+		at := fmt.Sprintf("targets[%d]", i)
+		o := c.known[t.Upstream]
+		switch same := (RouteTarget{Upstream: t.Upstream, Model: t.Model}); {
+		case o == nil:
+			c.say(at+".upstream", "no upstream is called %q", clip(t.Upstream))
+			continue
+		case seen[same]:
+			c.say(at, "is in the route already: a turn would go in a loop")
+			continue
+		default:
+			seen[same] = true
+		}
+		if k := o.kind(); kind == "" {
+			kind, first = k, o.Name
+		} else if k != "" && k != kind {
+			c.say(at+".upstream", "%s speaks %s, but %s speaks %s: the targets of a route speak one dialect", o.Name, k, first, kind)
+		}
+		if !o.ownCredential() && !o.sameHost(from) {
+			c.say(at+".upstream", "%s is another host than %s, which the requests name, and has no credential of its own: a caller's key is for the host it was given to; set upstreams.%s.credential", o.Name, from.Name, o.Name)
+		}
+		if t.For != "" && t.For != ForOverflow {
+			c.say(at+".for", "%q is not known: use %s, or leave it out", clip(t.For), ForOverflow)
+		}
+		if t.For != "" && i == 0 {
+			c.say(at+".for", "the first target is for every request: put it behind another")
+		}
+	}
+}
+
+func (c *routeCheck) timings() {
+	for _, t := range []struct {
+		key string
+		d   time.Duration
+		off bool // may be switched off
+	}{
+		{"first_token", c.r.FirstToken, true}, {"idle", c.r.Idle, true}, {"progress", c.r.Progress, true}, {"floor_span", c.r.FloorSpan, false},
+	} {
+		switch {
+		case t.d > longest:
+			c.say(t.key, "%s is longer than a day", t.d)
+		case t.d < 0 && !t.off:
+			c.say(t.key, "is negative")
+		case t.d > 0 && t.d < time.Millisecond:
+			c.say(t.key, "%s is too short for any provider", t.d)
+		}
+	}
+	switch {
+	case c.r.Floor < 0:
+		c.say("floor", "is negative")
+	case c.r.Floor > 1<<30:
+		c.say("floor", "%d bytes a second is more than any provider sends", c.r.Floor)
+	}
+}
+
+// matches reports whether a pattern, in which * stands for any letters, matches s.
+// A pattern that matches another pattern matches all that that one does.
+func matches(pattern, s string) bool {
+	head, rest, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == s
+	}
+	s, ok := strings.CutPrefix(s, head)
+	if !ok {
+		return false
+	}
+	for {
+		part, next, star := strings.Cut(rest, "*")
+		if !star {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], next
+	}
+}
+
+// kind is the dialect that an upstream is known to speak, "" if its requests tell.
+func (o *origin) kind() string {
+	switch {
+	case o.Dialect != "":
+		return o.Dialect
+	case o.Name == "openai", o.Name == "anthropic", strings.Contains(o.target.URL.Host, "anthropic"):
+		return o.family.Name()
+	}
+	return ""
+}
+
+// ownCredential reports whether an upstream needs none of the caller's.
+func (o *origin) ownCredential() bool {
+	if o.Credential.Name != "" {
+		return true
+	}
+	for _, f := range o.Header {
+		if credentialHeader(f.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameHost reports whether two upstreams are one host, to which one credential may
+// be shown.
+func (o *origin) sameHost(p *origin) bool {
+	return o == p || hostOf(o.target.URL) == hostOf(p.target.URL) && o.Host == p.Host && o.SNI == p.SNI
+}
+
+func hostOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443"}[u.Scheme]
+		if port == "" {
+			port = "80"
+		}
+	}
+	safe := u.Scheme == "https" // a key that travelled under TLS does not travel without
+	return fmt.Sprintf("%v %s:%s", safe, strings.ToLower(u.Hostname()), port)
+}
+
+// leg is one target of a request, ready to be asked.
+type leg struct {
+	to      *origin
+	model   string // that breaker and abilities know it by
+	path    string // path and query
+	breaker *breaker
+}
+
+// legs are the targets of a request, and the policy that goes with them.
+func (s *Server) legs(r *request) ([]leg, relay.Config) {
+	cfg := s.cfg.Relay
+	to := []RouteTarget{{Upstream: r.to.Name}}
+	for i := range s.cfg.Routes {
+		w := &s.cfg.Routes[i]
+		if s.routed(w, r) {
+			to = w.Targets
+			w.govern(&cfg)
+			break
+		}
+	}
+	all := make([]leg, 0, len(to))
+	cfg.Targets = make([]relay.Target, 0, len(to))
+	for _, t := range to {
+		l := leg{to: s.origins[t.Upstream], model: t.Model}
+		if l.model == "" {
+			l.model = r.asks.Model
+		}
+		l.path = r.pathAt(l.to)
+		l.breaker = s.breakers.of(l.to.Name, l.model)
+		all = append(all, l)
+		cfg.Targets = append(cfg.Targets, relay.Target{
+			Name: t.Upstream, Model: t.Model, Larger: t.For == ForOverflow, Ability: s.abilities.of(l.to, l.model),
+		})
+	}
+	return all, cfg
+}
+
+// routed reports whether route w is for request r.
+func (s *Server) routed(w *Route, r *request) bool {
+	if named(w, s.origins) != r.to.Name || !matches(w.Model, r.asks.Model) {
+		return false
+	}
+	for _, t := range w.Targets {
+		if k := s.origins[t.Upstream].kind(); k != "" && k != r.speaks.Name() {
+			return false
+		}
+	}
+	return true
+}
+
+// govern puts the clocks of a route in place of the common ones.
+func (w *Route) govern(c *relay.Config) {
+	for _, k := range []struct {
+		to *time.Duration
+		d  time.Duration
+	}{
+		{&c.Watch.FirstToken, w.FirstToken}, {&c.Watch.Idle, w.Idle}, {&c.Watch.Progress, w.Progress}, {&c.Watch.FloorSpan, w.FloorSpan},
+	} {
+		if k.d != 0 {
+			*k.to = k.d
+		}
+	}
+	if w.Floor > 0 {
+		c.Watch.Floor = w.Floor
+	}
+}
+
+// pathAt is the request's path and query at an upstream. A credential in the query
+// goes to the host that the request named only.
+func (r *request) pathAt(o *origin) string {
+	if o == r.to {
+		return r.path
+	}
+	rest := r.tail
+	if path, query, ok := strings.Cut(rest, "?"); ok && !o.sameHost(r.to) {
+		var kept []string
+		for pair := range strings.SplitSeq(query, "&") {
+			name, _, _ := strings.Cut(pair, "=")
+			if !credentialQuery(name) {
+				kept = append(kept, pair)
+			}
+		}
+		rest = path
+		if len(kept) > 0 {
+			rest += "?" + strings.Join(kept, "&")
+		}
+	}
+	return Join(o.base, rest)
+}
+
+// credentialQuery reports query parameters that callers identify themselves by.
+func credentialQuery(name string) bool {
+	if plain, err := url.QueryUnescape(name); err == nil {
+		name = plain
+	}
+	switch strings.ToLower(name) {
+	case "key", "api_key", "api-key", "apikey", "access_token", "token":
+		return true
+	}
+	return false
+}
+
+// privateHeader reports fields that a caller means for the host it named only.
+func privateHeader(name string) bool {
+	for _, n := range []string{"Cookie", "Proxy-Authorization", "OpenAI-Organization", "OpenAI-Project", "x-goog-user-project"} {
+		if strings.EqualFold(n, name) {
+			return true
+		}
+	}
+	return credentialHeader(name)
+}
+
+// header is the header of request r at l. What identifies the caller stays with
+// the host that the request named.
+func (l *leg) header(r *request, drop func(name string) bool) upstream.Header {
+	foreign := !l.to.sameHost(r.to)
+	return l.to.upward(r.header, func(name string) bool {
+		return foreign && privateHeader(name) || drop != nil && drop(name)
+	})
+}
