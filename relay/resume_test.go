@@ -16,14 +16,17 @@ import (
 // What the client gets is one message, equal to the uncut one, or the turn ended as
 // tool use with the calls that were complete.
 func TestKilledEverywhereMessages(t *testing.T) {
-	messages.killedEverywhere(t, relaytest.Recordings(t, messages.fallback, messages.named, messages.folders...))
+	messages.killedEverywhere(t, relaytest.World.Resume, relaytest.Recordings(t, messages.fallback, messages.named, messages.folders...))
 }
 
 func TestKilledEverywhereChat(t *testing.T) {
-	chat.killedEverywhere(t, relaytest.Recordings(t, chat.fallback, chat.named, chat.folders...))
+	chat.killedEverywhere(t, relaytest.World.Resume, relaytest.Recordings(t, chat.fallback, chat.named, chat.folders...))
 }
 
-func (f family) killedEverywhere(t *testing.T, recs []relaytest.Recording) {
+// again is how a turn is carried on whose process is gone.
+type again func(w relaytest.World, request, log []byte, p relaytest.Provider) (relaytest.Result, error)
+
+func (f family) killedEverywhere(t *testing.T, on again, recs []relaytest.Recording) {
 	for _, r := range recs {
 		if f.skip[r.Name] != "" {
 			continue
@@ -37,12 +40,12 @@ func (f family) killedEverywhere(t *testing.T, recs []relaytest.Recording) {
 			if err != nil {
 				t.Skipf("not comparable: %v", err)
 			}
-			f.killed(t, r, want)
+			f.killed(t, r, want, on)
 		})
 	}
 }
 
-func (f family) killed(t *testing.T, r relaytest.Recording, want message) {
+func (f family) killed(t *testing.T, r relaytest.Recording, want message, on again) {
 	snap, _, err := relaytest.Fold(f.d, mustParse(f.d, r.Request), r.Stream())
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +79,7 @@ func (f family) killed(t *testing.T, r relaytest.Recording, want message) {
 		if dead.End != relay.Open {
 			continue // it had ended
 		}
-		res, err := w.Resume(r.Request, dead.Log, func(q relaytest.Request) relaytest.Reply {
+		res, err := on(w, r.Request, dead.Log, func(q relaytest.Request) relaytest.Reply {
 			if !q.Derived {
 				return relaytest.Reply{Chunks: relaytest.Renamed(r.Units)}
 			}

@@ -134,9 +134,13 @@ func (w World) Resume(body, log []byte, p Provider) (Result, error) {
 }
 
 func (w World) drive(s *relay.Stream, fx relay.Effects, body []byte, p Provider, kill bool, log []byte) (Result, error) {
-	now, start := epoch, epoch
-	r := run{w: w, p: p, first: body, start: start}
+	r := run{w: w, p: p, first: body, start: epoch}
 	r.res.Log = append(r.res.Log, log...)
+	return w.driveFrom(r, s, fx, kill)
+}
+
+func (w World) driveFrom(r run, s *relay.Stream, fx relay.Effects, kill bool) (Result, error) {
+	now, start := r.start, r.start
 	r.perform(fx, now)
 	limit := w.Limit
 	if limit == 0 {

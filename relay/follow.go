@@ -1,0 +1,205 @@
+package relay
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/planner"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// Follower shows a client a turn that another connection drives, from the turn's
+// log: what was said is replayed, what is added is told as it comes. If the other
+// one is lost, [Follower.Resume] carries the turn on where the client is.
+//
+// Like a [Stream] it is a machine without a clock, owned by one driver, and obeys
+// the same laws: one message, whole events, no call that is not complete. A text is
+// told as it grows; any other block when it is whole. What would make the client
+// act comes alone, marked Durable, for the driver to ask first whether this
+// connection is still the newest of its turn.
+type Follower struct {
+	// immutable
+	cfg    Config
+	d      dialect.Dialect
+	traits dialect.Traits
+	req    *dialect.Request
+
+	// the log
+	mark turn.Mark
+	src  turn.Snapshot
+	rest []byte // the beginning of a chunk
+	over bool   // nothing will be added
+
+	// the client's side
+	said  turn.Snapshot // the message as the client has it
+	place []int         // of each block of src: its ordinal in said, -1: the client does not have it
+	gate  bool
+	ended bool
+	out   []byte
+	sum   Summary
+
+	now, lastOut, graceAt time.Time
+}
+
+// Follow returns a follower that has read nothing yet.
+func Follow(c Config, d dialect.Dialect, req *dialect.Request, now time.Time) *Follower {
+	return &Follower{cfg: c.withDefaults(), d: d, traits: d.Traits(), req: req, now: now, lastOut: now}
+}
+
+// Size is how much of the log was read, in bytes: where the next read begins.
+func (f *Follower) Size() int64 { return f.mark.Size() + int64(len(f.rest)) }
+
+// Started reports whether the client has anything.
+func (f *Follower) Started() bool { return f.gate }
+
+// Done reports whether the stream has ended.
+func (f *Follower) Done() bool { return f.ended }
+
+// Deadline is when [Follower.Next] has something to do by time alone; zero: never.
+func (f *Follower) Deadline() time.Time {
+	switch {
+	case f.ended || !f.gate:
+		return time.Time{}
+	case !f.graceAt.IsZero():
+		return f.graceAt
+	}
+	return f.lastOut.Add(f.cfg.Heartbeat)
+}
+
+// Read takes what was added to the log. settled says that nothing more will be:
+// the turn ended, or the connection that drove it did. An error means that the
+// client cannot be told the rest: the log is damaged, or takes back what the client
+// has.
+func (f *Follower) Read(more []byte, settled bool) error {
+	f.over = f.over || settled
+	if len(f.rest) > 0 {
+		more = append(f.rest, more...)
+	}
+	n, err := f.mark.Extend(&f.src, more)
+	if err != nil {
+		return fmt.Errorf("follow turn: %w", err)
+	}
+	f.rest = append(f.rest[:0:0], more[n:]...)
+	for i, at := range f.place {
+		if at < 0 {
+			continue
+		}
+		if i >= len(f.src.Blocks) {
+			return errTakenBack
+		}
+		b, has := &f.src.Blocks[i], &f.said.Blocks[at]
+		if b.Kind != has.Kind || len(b.Text) < len(has.Text) || !has.Closed && !bytes.HasPrefix(b.Text, has.Text) {
+			return errTakenBack
+		}
+	}
+	f.place = f.place[:min(len(f.place), len(f.src.Blocks))]
+	for len(f.place) < len(f.src.Blocks) {
+		f.place = append(f.place, -1)
+	}
+	return nil
+}
+
+var errTakenBack = fmt.Errorf("follow turn: the turn took back what this client has")
+
+// Next returns what the client is to get now, one batch at a time, until there is
+// nothing more. Slices are valid until the next call.
+func (f *Follower) Next(now time.Time) (fx Effects) {
+	f.now = now
+	if f.ended {
+		return fx
+	}
+	f.out = f.out[:0]
+	durable := f.tell(false)
+	if len(f.out) == 0 && durable {
+		f.tell(true)
+		fx.Persist.Durable = true
+	}
+	if len(f.out) == 0 && f.finished() {
+		f.finish()
+		fx.Persist.Durable, fx.End = true, Clean
+	}
+	if len(f.out) == 0 && f.gate && !now.Before(f.lastOut.Add(f.cfg.Heartbeat)) {
+		f.out = f.d.Heartbeat(f.out, f.req, &f.said)
+		f.sum.Heartbeats++
+	}
+	return f.seal(fx)
+}
+
+// seal adds the response head and what was rendered.
+func (f *Follower) seal(fx Effects) Effects {
+	if len(f.out) == 0 {
+		return fx
+	}
+	if !f.gate {
+		f.gate = true
+		fx.Head = &Head{Status: 200, Stream: true}
+		f.sum.Status = 200
+	}
+	fx.Client = f.out
+	f.lastOut = f.now
+	f.sum.BytesOut += int64(len(f.out))
+	if fx.End != Open {
+		f.ended = true
+		fx.Notes = []Note{{Kind: NoteEnd, At: f.now, Reason: "followed", End: fx.End, Summary: f.sum}}
+	}
+	return fx
+}
+
+// Fail ends the stream with the dialect's error, or with an error status if the
+// client has nothing yet.
+func (f *Follower) Fail(now time.Time, why dialect.Failure) (fx Effects) {
+	f.now = now
+	if f.ended {
+		return fx
+	}
+	fx.End = Abort
+	if f.gate {
+		f.out = f.d.Fail(f.out[:0], &f.said, why)
+	} else {
+		status, body := f.d.ErrorBody(why)
+		f.gate, f.sum.Status = true, status
+		fx.Head, fx.End = &Head{Status: status, ContentType: "application/json"}, Clean
+		f.out = append(f.out[:0], body...)
+	}
+	fx = f.seal(fx)
+	fx.Notes[0].Reason = "failed:" + why.Reason
+	return fx
+}
+
+// Leave ends the stream without a word: the client left.
+func (f *Follower) Leave(now time.Time) Effects {
+	f.ended = true
+	return Effects{End: Abort, Notes: []Note{{Kind: NoteEnd, At: now, Reason: "client_gone", End: Abort, Summary: f.sum}}}
+}
+
+// Resume carries the turn on, which nobody drives any more: the effects are those
+// of a stream that goes on with this client's message. All of the log must have
+// been read, and told by Next.
+func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
+	s := newStream(f.cfg, f.d, f.req, now)
+	f.ended = true
+	s.mark, s.offset = f.mark, f.mark.Size()
+	s.begin(now)
+	s.tokens.count(f.src.Usage)
+	none := turn.Snapshot{Head: f.src.Head, Usage: f.src.Usage}
+	s.mark.Recede(&none) // what this client does not have is no part of the turn any more
+	if !f.gate {
+		s.open(s.asIs(nil))
+		return s, s.end()
+	}
+	s.gate, s.visible, s.healing = true, true, true
+	s.said = f.said
+	s.said.Usage = f.src.Usage
+	s.lastOut, s.sum = f.lastOut, f.sum
+	s.touch(1)
+	cause := interrupt.Cause{Kind: interrupt.ConnectionReset, Message: "the process that held the turn is gone"}
+	s.first = refusal{set: true, cause: cause}
+	p := planner.Decide(s.facts(cause))
+	s.note(Note{Kind: NoteInterrupted, Cause: cause, Plan: p, Manner: p.Manner})
+	s.turnTo(p.To)
+	s.act(p, cause)
+	return s, s.end()
+}
