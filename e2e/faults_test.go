@@ -76,7 +76,6 @@ var silences = []fault{
 	{name: "stall before headers", script: "attempt 1: stall before headers", via: hasty, in: anyPlain, want: healed},
 	{name: "stall after headers", script: "attempt 1: stall at start", via: hasty, in: anyPlain, want: healed},
 	{name: "stall after the first event", script: "attempt 1: stall after event 1", via: hasty, in: anyPlain, want: healed},
-	{name: "warm without terminator", script: "attempt 1: warm every 50ms", via: hasty, want: finished, uncounted: true},
 	{name: "slow, bridged by heartbeats", script: "attempt 1: stall 250ms CUT", via: hasty, in: plain, want: passed},
 }
 
@@ -172,6 +171,7 @@ var harmless = []fault{
 
 // endings concern what comes after the finish.
 var endings = []fault{
+	{name: "finish, then only comments", script: "attempt 1: warm every 50ms", in: moments, want: finished, uncounted: true},
 	{name: "rst after the finish", script: "attempt 1: pace 4ms; rst after finish", want: finished, uncounted: true},
 	{name: "no terminator", script: "attempt 1: no-terminal", want: finished},
 	{name: "last event without blank line", script: "attempt 1: no-blank-line", want: finished},

@@ -19,13 +19,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// clocked bounds how many rows whose provider is noticed by silence run at once,
-// so that a busy machine is not taken for one.
+// clocked bounds how many rows run at once whose fault is noticed by a clock, so
+// that a busy machine is not taken for a silent provider.
 var clocked = make(chan struct{}, 12)
 
 func TestGoClients(t *testing.T) { runMatrix(t, goClients) }
 
-func TestNodeClients(t *testing.T) { runMatrix(t, inNode(t)) }
+func TestNodeClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("thousands of cases: not with -short")
+	}
+	runMatrix(t, inNode(t))
+}
 
 // runMatrix has each client meet each fault in each scenario.
 func runMatrix(t *testing.T, clients []client) {

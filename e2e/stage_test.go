@@ -45,7 +45,7 @@ const (
 	overHTTP1 via = iota
 	overHTTP2
 	prefilling // HTTP/1.1, and Chat is served by vLLM, which continues a partial turn
-	hasty      // HTTP/1.1, and silence is an interruption after a fraction of a second
+	hasty      // HTTP/1.1, and silence is an interruption before a second is over
 )
 
 // newStage is a provider behind a proxy.
@@ -67,10 +67,10 @@ func newStage(t testing.TB, v via) *stage {
 	case overHTTP2:
 		url = st.provider.H2CURL()
 	case hasty:
-		cfg.Relay = relay.Config{Hold: 100 * time.Millisecond, Heartbeat: 50 * time.Millisecond, Grace: 200 * time.Millisecond}
+		cfg.Relay = relay.Config{Hold: 100 * time.Millisecond, Heartbeat: 50 * time.Millisecond}
 		cfg.Relay.Watch = interrupt.Config{
-			Headers: 500 * time.Millisecond, FirstToken: 2 * time.Second, Idle: 400 * time.Millisecond,
-			Progress: 600 * time.Millisecond, ProgressQuiet: 600 * time.Millisecond,
+			Headers: time.Second, FirstToken: 3 * time.Second, Idle: 700 * time.Millisecond,
+			Progress: 900 * time.Millisecond, ProgressQuiet: 900 * time.Millisecond,
 		}
 	}
 	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url, Abilities: engine}, {Name: "anthropic", URL: url}}
