@@ -19,9 +19,10 @@ func headOf(data, raw []byte) []byte {
 }
 
 // lineEnd is how lines of the client's stream end. Google writes CRLF (all
-// recordings from its own hosts), which stands while nothing else is known.
+// recordings from its own hosts). In front of the head it is LF: that order of the
+// two is the one that genai for Go can read.
 func lineEnd(said *turn.Snapshot) string {
-	if said == nil || said.Head == nil || said.Head[len(said.Head)-1] == '\r' {
+	if said != nil && len(said.Head) > 0 && said.Head[len(said.Head)-1] == '\r' {
 		return "\r\n"
 	}
 	return "\n"

@@ -155,6 +155,17 @@ func TestEverythingOursIsFramedLikeTheClientsStream(t *testing.T) {
 	}
 }
 
+// Before the first event of the provider nobody knows how its lines end.
+func TestHeartbeatsInFrontOfTheHeadGoWithEitherFraming(t *testing.T) {
+	for name, eol := range map[string]string{"crlf": "\r\n", "lf": "\n"} {
+		stream := Dialect{}.Heartbeat(Dialect{}.Heartbeat(nil, nil, &turn.Snapshot{}), nil, &turn.Snapshot{})
+		stream = append(stream, "data: "+parts(`{"text":"Hi"}`)+eol+eol+"data: "+parts(`{"text":" there"}`)+eol+eol...)
+		if p, n, err := readSDK(t, stream); err != nil || p.text != "Hi there" || n != 4 {
+			t.Errorf("%s: the SDK reads %q in %d events, %v", name, p.text, n, err)
+		}
+	}
+}
+
 func TestSDKRaisesOnAFailure(t *testing.T) {
 	d, s := Dialect{}, said(t, parts(`{"text":"Hi"}`))
 	for name, f := range map[string]dialect.Failure{
