@@ -40,8 +40,8 @@ var alone = []breakage{
 	{name: "cut once in the tool call", script: inCall, hits: 1},
 	{name: "reset once in the tool call", script: resetCall, hits: 1},
 	{name: "overloaded once in the text", script: overload, hits: 2},
-	{name: "silent once in the text", script: silence, hits: 1, limit: 15 * time.Second},
-	{name: "cut every time", script: always, hits: 1, limit: 50 * time.Second},
+	{name: "silent once in the text", script: silence, hits: 1, limit: 20 * time.Second},
+	{name: "cut every time", script: always, hits: 1, limit: 40 * time.Second},
 }
 
 // behind is what unbroken has to hide.
