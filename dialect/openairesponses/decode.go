@@ -45,6 +45,7 @@ type wirePart struct {
 	index   int
 	claimed bool
 	spoke   bool // it had text, so what a done event says is a repetition
+	ended   bool // an event before output_item.done closed it
 	runes   int  // of its text
 }
 

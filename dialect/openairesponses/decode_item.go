@@ -129,8 +129,7 @@ func (d *decoder) delta(dst []turn.Delta, f *frame, kind turn.BlockKind, deep bo
 	return dst, nil
 }
 
-// told is a done event that repeats a part's text. It ends a part of a message; the parts of a reasoning item are worth
-// nothing before its output_item.done.
+// told is a done event that repeats a part's text, and the end of the part.
 func (d *decoder) told(dst []turn.Delta, f *frame, kind turn.BlockKind, deep bool) ([]turn.Delta, error) {
 	dst, p, err := d.locate(dst, f, kind, deep)
 	if err != nil {
@@ -142,12 +141,13 @@ func (d *decoder) told(dst []turn.Delta, f *frame, kind turn.BlockKind, deep boo
 	return append(dst, p.mark(told)), nil
 }
 
-// mark notes an event in a part's life that says nothing new; the first of its end closes a message's part.
+// mark notes an event in a part's life that says nothing new.
 func (p *wirePart) mark(bit uint8) turn.Delta {
-	if bit != part && p.kind != turn.Reasoning {
-		return turn.Delta{Kind: turn.Close, Block: p.block, Stage: bit}
+	if bit == part {
+		return turn.Delta{Kind: turn.Text, Block: p.block, Stage: bit}
 	}
-	return turn.Delta{Kind: turn.Text, Block: p.block, Stage: bit}
+	p.ended = true
+	return turn.Delta{Kind: turn.Close, Block: p.block, Stage: bit}
 }
 
 func (d *decoder) part(dst []turn.Delta, f *frame, data []byte, bit uint8) ([]turn.Delta, error) {
@@ -214,10 +214,10 @@ func (d *decoder) argued(dst []turn.Delta, f *frame) ([]turn.Delta, error) {
 		p.spoke = true
 		dst = append(dst, turn.Delta{Kind: turn.Text, Block: p.block, Text: body})
 	}
-	return append(dst, turn.Delta{Kind: turn.Close, Block: p.block, Stage: told}), nil
+	return append(dst, p.mark(told)), nil
 }
 
-// itemDone closes an item. What closed before keeps its own sum of the item; what closes only now brings it along.
+// itemDone closes an item. One whose end was seen before brings the sum of it separately, since it is closed already.
 func (d *decoder) itemDone(dst []turn.Delta, f *frame) ([]turn.Delta, error) {
 	if f.item == nil {
 		return dst, ErrItem
@@ -235,7 +235,7 @@ func (d *decoder) itemDone(dst []turn.Delta, f *frame) ([]turn.Delta, error) {
 	}
 	it.done = true
 	dst = d.contents(dst, it, &o)
-	sum := isPart(it.kind) && it.kind != turn.Reasoning || spelled(o.typ)
+	sum := it.parts[0].ended
 	for i := range it.parts {
 		end := turn.Delta{Kind: turn.Close, Block: it.parts[i].block}
 		if i == 0 && !sum {

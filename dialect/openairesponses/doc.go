@@ -13,7 +13,7 @@
 //
 //	item                                          block                what closes it
 //	message                                       Prose, Refusal       output_text.done / refusal.done, per part
-//	reasoning                                     Reasoning            output_item.done, with encrypted_content as signature
+//	reasoning                                     Reasoning            reasoning_summary_text.done, per part; output_item.done signs it
 //	function_call                                 Call                 function_call_arguments.done
 //	custom_tool_call                              CustomCall           custom_tool_call_input.done
 //	local_shell_call, apply_patch_call, …         CustomCall           output_item.done; their input is in the item
@@ -24,6 +24,9 @@
 // An item opens and closes in several events. [turn.Block].Stage holds which of them the client has (the constants in
 // stage.go), so that whoever goes on, in this process or another, renders each once. Done events repeat the text of
 // their part: they are no text again, unless the host streamed none.
+//
+// A reasoning item is worth nothing before its output_item.done, which alone has the final encrypted_content. One whose
+// parts are closed and which never got there is closed under the mark before anything follows it.
 //
 // # Numbers
 //

@@ -12,7 +12,7 @@ import (
 // is an item at the provider that did not end. Open reasoning is closed under the mark.
 //
 // The finish is the terminator, and usage rides on it: once it was sent, nothing is left to render.
-func (d Dialect) Finish(dst []byte, _ *dialect.Request, said *turn.Snapshot, e dialect.Ending) []byte {
+func (Dialect) Finish(dst []byte, _ *dialect.Request, said *turn.Snapshot, e dialect.Ending) []byte {
 	if e.FinishSent {
 		return dst
 	}
@@ -20,8 +20,8 @@ func (d Dialect) Finish(dst []byte, _ *dialect.Request, said *turn.Snapshot, e d
 	for n := range said.Blocks {
 		switch b := &said.Blocks[n]; {
 		case b.Withdrawn || finished(said, n):
-		case b.Kind == turn.Reasoning && !b.Closed:
-			w.dst = d.DropReasoning(w.dst, said, n)
+		case b.Kind == turn.Reasoning:
+			w.drop(n)
 		case b.IsCall() && b.Complete():
 			w.closeCall(n)
 			b.Closed = true

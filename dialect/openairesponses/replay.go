@@ -68,6 +68,8 @@ func (w *wire) replay(n int) {
 		}
 	}
 	switch {
+	case b.Kind == turn.Reasoning && !summed:
+		w.drop(n)
 	case !closed:
 	case summed && jsonwalk.KindOf(b.Raw) == jsonwalk.KindObject:
 		w.itemDone(n, b.Raw)

@@ -135,6 +135,7 @@ func (r *rewriter) open(i int) {
 		r.said.Blocks = append(r.said.Blocks, b)
 		return
 	}
+	r.dropDangling()
 	r.said.Blocks = append(r.said.Blocks, b)
 	n := len(r.said.Blocks) - 1
 	if string(r.f.typ) != "response.output_item.added" || r.used || r.f.output == nil {
@@ -164,14 +165,11 @@ func (r *rewriter) text(d *turn.Delta) {
 		r.words(d)
 		return
 	}
-	switch {
-	case d.Stage == inner:
+	switch d.Stage {
+	case inner:
 		r.mark(n, inner)
-	case stage(b)&d.Stage != 0:
-	case d.Stage == told:
-		r.repeat(n)
-	case d.Stage == part || d.Stage == shut:
-		r.around(n, d.Stage)
+	case part:
+		r.around(n, part)
 	}
 }
 
@@ -310,6 +308,7 @@ func (r *rewriter) terminal() {
 	if !finish || r.f.response == nil {
 		return
 	}
+	r.dropDangling()
 	var set []field
 	if usage := usageOf(jsonwalk.Get(r.f.response, "usage"), count); usage != nil {
 		set = append(set, field{"usage", usage})

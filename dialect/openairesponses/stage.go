@@ -15,7 +15,7 @@ const (
 // stage is what of b's life is on the client's wire. Relay opens a text block again when it takes back the held end of
 // it, and does not know of stages: an open text has no end.
 func stage(b *turn.Block) uint8 {
-	if isPart(b.Kind) && b.Kind != turn.Reasoning && !b.Closed {
+	if isPart(b.Kind) && !b.Closed {
 		return b.Stage &^ (told | shut | whole)
 	}
 	return b.Stage

@@ -90,20 +90,49 @@ func (w *wire) closeMessage(n int) {
 	}
 }
 
-// DropReasoning closes the open reasoning item of block n under the mark. Its other parts have no end of their own, and
-// nothing is rendered for them. Nothing is rendered for any other block, either.
+// DropReasoning closes the open reasoning item of block n under the mark. Nothing is rendered for any other block, or for
+// a further part of that item.
 func (Dialect) DropReasoning(dst []byte, said *turn.Snapshot, n int) []byte {
-	b := &said.Blocks[n]
-	f := first(said, n)
-	if b.Kind != turn.Reasoning || b.Closed || said.Blocks[f].Stage&whole != 0 {
-		return dst
-	}
 	w := wire{dst: dst, said: said}
-	for _, m := range parts(said, n) {
+	if b := &said.Blocks[n]; b.Kind == turn.Reasoning && !b.Closed {
+		w.drop(n)
+	}
+	return w.dst
+}
+
+// drop closes the reasoning item of block n under the mark, and withdraws all of its parts.
+func (w *wire) drop(n int) {
+	f := first(w.said, n)
+	if w.said.Blocks[f].Withdrawn {
+		return
+	}
+	all := parts(w.said, n)
+	for _, m := range all {
 		w.closePart(m)
 	}
 	w.itemDone(n, jsonwalk.SetMember(nil, w.itemOf(n, "completed"), "encrypted_content", quote(turn.DropMark)))
-	return w.dst
+	for _, m := range all {
+		b := &w.said.Blocks[m]
+		b.Closed, b.Withdrawn = true, true
+		b.Signature = append(b.Signature[:0], turn.DropMark...)
+	}
+}
+
+// dropDangling drops reasoning items whose parts all ended and which did not: relay takes a closed block for done.
+func (w *wire) dropDangling() {
+	for n := range w.said.Blocks {
+		b := &w.said.Blocks[n]
+		if b.Kind != turn.Reasoning || b.Withdrawn || !b.Closed || w.said.Blocks[first(w.said, n)].Stage&whole != 0 {
+			continue
+		}
+		open := false
+		for _, m := range parts(w.said, n) {
+			open = open || !w.said.Blocks[m].Closed
+		}
+		if !open {
+			w.drop(n)
+		}
+	}
 }
 
 // Heartbeat is a comment line and no blank line, which some decoders would dispatch as an empty event (FIELD-REPORTS

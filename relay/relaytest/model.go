@@ -246,6 +246,7 @@ func Renamed(units [][]byte) [][]byte {
 		for _, p := range []string{"chatcmpl-", "msg_", "toolu_", "call_"} {
 			u = bytes.ReplaceAll(u, []byte(`"`+p), []byte(`"`+p+"again_"))
 		}
+		u = bytes.ReplaceAll(u, []byte(`"call_again_id"`), []byte(`"call_id"`)) // a member, not an id
 		out[i] = u
 	}
 	return out
