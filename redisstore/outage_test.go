@@ -167,6 +167,21 @@ func TestTheDeadAreFoundOut(t *testing.T) {
 	first.stop = make(chan struct{}) // for Close
 }
 
+// A full Redis takes nothing, but it must not kill the owners, whose turns
+// nobody could write: a life is prolonged without memory.
+func TestAFullRedisKillsNobody(t *testing.T) {
+	srv := startRedis(t)
+	s := open(t, srv.url(), func(c *Config) { c.Renew, c.LiveTTL = 20*time.Millisecond, 30*time.Second })
+	hold(t, s, "run", me)
+	srv.do("CONFIG", "SET", "maxmemory", "1mb")
+	until(t, "away", func() bool { return s.Stats().Away })
+	srv.do("PEXPIRE", s.keys.live(me), 5000)
+	until(t, "prolonged", func() bool { return srv.do("PTTL", s.keys.live(me)).(int64) > 5000 })
+	if !s.Stats().Away {
+		t.Error("it is not full any more: this proves nothing")
+	}
+}
+
 // Under ACL, with a password that needs encoding, and with no more than these
 // rights; docs/OPERATIONS.md quotes them.
 func TestACL(t *testing.T) {

@@ -16,7 +16,7 @@ type queue struct {
 
 	mu    sync.Mutex
 	turns map[*writer]struct{}
-	dirty []*writer // in the order in which they became so
+	dirty []*writer // the urgent first, the others in the order in which they became so
 	armed bool      // timer runs
 	fresh int       // bytes queued since the last flush
 	bytes int64     // of all logs kept
@@ -32,12 +32,19 @@ func (q *queue) init(nudge func()) {
 	q.timer.Stop()
 }
 
-// put notes that w has something to write. mu is held.
+// put notes that w has something to write, at once when it is urgent. mu is held.
 func (q *queue) put(w *writer, urgent bool, c *Config) {
-	if !w.dirty {
-		w.dirty = true
+	switch {
+	case urgent && (!w.dirty || q.dirty[0] != w):
+		// Somebody waits for it; a backlog of others must not be in the way.
+		if w.dirty {
+			q.dirty = slices.DeleteFunc(q.dirty, func(o *writer) bool { return o == w })
+		}
+		q.dirty = slices.Insert(q.dirty, 0, w)
+	case !w.dirty:
 		q.dirty = append(q.dirty, w)
 	}
+	w.dirty = true
 	if urgent || q.fresh >= c.FlushBytes {
 		q.nudge()
 	}
@@ -121,8 +128,9 @@ func (q *queue) checkAll() {
 	defer q.mu.Unlock()
 	for w := range q.turns {
 		w.check = true
-		q.put(w, true, &w.store.cfg)
+		q.put(w, false, &w.store.cfg)
 	}
+	q.nudge()
 }
 
 // pending returns how much Redis does not have yet.

@@ -173,6 +173,14 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// info reads a section of INFO, nothing when the server does not answer: one that
+// is promoted drops its clients.
+func (s *server) info(section string) string {
+	c := s.client()
+	defer func() { _ = c.Close() }()
+	return c.Info(s.t.Context(), section).Val()
+}
+
 // infoNumber reads one number of INFO.
 func (s *server) infoNumber(section, name string) int64 {
 	s.t.Helper()

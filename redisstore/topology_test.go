@@ -112,7 +112,7 @@ func TestFailoverUnderSentinel(t *testing.T) {
 	master := startRedis(t)
 	replica := startRedis(t, "--replicaof", "127.0.0.1 "+fmt.Sprint(master.port), "--repl-diskless-sync-delay", "0")
 	replica.until("it follows", func() bool {
-		return strings.Contains(fmt.Sprint(replica.do("INFO", "replication")), "master_link_status:up")
+		return strings.Contains(replica.info("replication"), "master_link_status:up")
 	})
 	sentinel := startSentinel(t, master)
 	sentinel.until("it knows the replica", func() bool {
@@ -138,7 +138,7 @@ func TestFailoverUnderSentinel(t *testing.T) {
 	replica.thaw()
 
 	second.say("known to us")
-	until(t, "fail-over", func() bool { return strings.Contains(fmt.Sprint(replica.do("INFO", "replication")), "role:master") })
+	until(t, "fail-over", func() bool { return strings.Contains(replica.info("replication"), "role:master") })
 	until(t, "written to the new master", func() bool { return second.Sync(t.Context()) == nil })
 	var r *checkpoint.Record
 	until(t, "read", func() bool {

@@ -112,6 +112,25 @@ func TestALongBacklogIsWrittenInParts(t *testing.T) {
 	}
 }
 
+// What is urgent goes first, whatever waits.
+func TestABacklogDoesNotDelayWhatIsUrgent(t *testing.T) {
+	s := open(t, "redis://"+miniredis.RunT(t).Addr(), func(c *Config) { never(c); c.FlushBytes = 1 << 30 })
+	for i := range 3 {
+		hold(t, s, fmt.Sprint(i), me).say(strings.Repeat("x", batchBytes))
+	}
+	urgent := hold(t, s, "urgent", me)
+	urgent.say("tool call")
+	w := urgent.Writer.(*writer)
+	s.queue.mu.Lock()
+	s.queue.put(w, true, &s.cfg)
+	first, n := s.queue.dirty[0], len(s.queue.dirty)
+	s.queue.mu.Unlock()
+	if first != w || n != 4 {
+		t.Errorf("of %d that wait, the urgent one is not the first", n)
+	}
+	urgent.sync(t)
+}
+
 func TestANewerClaimEndsAWriter(t *testing.T) {
 	s := open(t, "redis://"+miniredis.RunT(t).Addr(), lasting)
 	h := hold(t, s, "run", me)
