@@ -134,6 +134,9 @@ func table(runs []measurement) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "setting\tstreams\trequests at the provider\tprompt bytes there\ttime\ttool runs\ttokens the agent counts\tresult")
 	for _, m := range runs {
+		if m.setting == "" { // -run left it out
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%d in, %d out\t%s\n", m.setting, m.name, m.bill.requests, m.bill.prompt,
 			m.run.took.Round(100*time.Millisecond), m.run.ran, m.run.transcript.in, m.run.transcript.out, m.result())
 	}
