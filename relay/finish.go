@@ -103,7 +103,14 @@ func (s *Stream) failure(reason string) dialect.Failure {
 	c := s.first.cause
 	f := dialect.Failure{
 		Cause: c.Kind.String(), Reason: reason, Status: c.Status,
-		Type: c.Type, Code: c.Code, Message: c.Message,
+		Type: c.Type, Code: c.Code,
+	}
+	switch c.Kind {
+	case interrupt.Permanent, interrupt.BadStatus, interrupt.Provider5xxMidStream, interrupt.Canceled:
+		f.Message = c.Message
+	default:
+		// A socket's words, with its ports, help nobody who reads an SDK's
+		// error: cause and reason say it, and the log has the rest.
 	}
 	if c.Kind == interrupt.Permanent {
 		f.Raw = s.first.raw
