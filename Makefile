@@ -10,8 +10,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dat
 # The packages with goroutines are tested under the race detector; the pure ones
 # have none, by law (internal/purity), and are spared its cost. The detector needs
 # a C compiler: without one Go turns cgo off, and the tests run without it.
-RACED := ./checkpoint/... ./cmd/... ./faultinject/... ./proxy/... ./upstream/...
-OTHER  = $(filter-out $(shell $(GO) list $(RACED)),$(shell $(GO) list ./...))
+RACED := $(addsuffix /...,$(wildcard ./checkpoint ./cmd ./faultinject ./filestore ./proxy ./redisstore ./upstream))
+OTHER  = $(filter-out $(shell $(GO) list $(RACED)) %/e2e/agents,$(shell $(GO) list ./...))
 RACE  := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 # For machines without golangci-lint; pinned, so that it says tomorrow what it says today.
@@ -66,7 +66,16 @@ purity: ## The laws of imports, purity and file length
 
 .PHONY: battery
 battery: ## Cut every recorded stream at every event boundary (minutes)
-	$(GO) test -count=1 -v -run CutEverywhere ./relay -battery.full
+	$(GO) test -count=1 -v -timeout 20m -run Everywhere ./relay -battery.full
+
+.PHONY: clients
+clients: ## Install the npm clients that make test then runs against the proxy
+	cd e2e/clients && npm ci --no-audit --no-fund --ignore-scripts
+
+.PHONY: agents
+agents: ## Run Claude Code (npm) through broken streams, about three minutes
+	e2e/agents/install
+	$(GO) test -count=1 -timeout 10m -v ./e2e/agents
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME (20s each); PKG narrows it
