@@ -14,6 +14,11 @@ import (
 // errAway is the answer while the breaker is open; it costs nothing to make.
 var errAway = fmt.Errorf("%w: redis is away", checkpoint.ErrUnavailable)
 
+// errDeparted keeps a caller's departure out of the breaker's books.
+var errDeparted = errors.New("redisstore: the caller left")
+
+func isUnavailable(err error) bool { return errors.Is(err, checkpoint.ErrUnavailable) }
+
 // translate turns a failed command's error into one of package checkpoint. A key
 // of the wrong type is somebody else's key under our prefix; all the rest, full
 // and misconfigured servers included, is a store that cannot be used now.

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -12,11 +11,6 @@ import (
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
 )
-
-// errDeparted keeps a caller's departure out of the breaker's books.
-var errDeparted = errors.New("redisstore: the caller left")
-
-func isUnavailable(err error) bool { return errors.Is(err, checkpoint.ErrUnavailable) }
 
 // lives is who we keep alive and what we may believe of others.
 type lives struct {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +59,7 @@ func Open(c Config) (*Store, error) {
 		Name:        "redis",
 		Timeout:     c.Retry / 2, // half-open at every heartbeat while away
 		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= c.Failures },
-		IsExcluded:  func(err error) bool { return err == errDeparted },
+		IsExcluded:  func(err error) bool { return errors.Is(err, errDeparted) },
 		IsSuccessful: func(err error) bool {
 			return err == nil || !isUnavailable(err)
 		},

@@ -75,10 +75,7 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, at+c.q.Encode(), brisk)
-			until(t, "away", func() bool { return s.Stats().Away })
-			if e := s.Stats().Error; !strings.Contains(e, c.says) {
-				t.Errorf("the reason given is %q", e)
-			}
+			until(t, "away, and says why", func() bool { st := s.Stats(); return st.Away && strings.Contains(st.Error, c.says) })
 		})
 	}
 }
