@@ -91,6 +91,13 @@ func (c Cause) Transient() bool {
 // has heard of it.
 func (c Cause) NotAsked() bool { return c.Kind == BreakerOpen || c.Kind == StormGuard }
 
+// Damning reports whether the cause speaks against the target itself. That a client
+// left or was wrong, that a continuation did not fit, that we stopped: none of it is
+// the target's doing. Nor is a limit that it enforces (429).
+func (c Cause) Damning() bool {
+	return c.Blame() == Provider && !c.NotAsked() && c.Kind != SeamFailed && c.Status/100 != 4
+}
+
 // Blame says whose fault an outcome was (DESIGN §1.7).
 type Blame uint8
 

@@ -186,8 +186,11 @@ func (f Facts) spend(p Plan, to Where) Plan {
 		return p
 	case f.Cause.NotAsked():
 		return f.aside(p)
-	case f.Recoveries <= 0:
+	case f.Recoveries <= 0 && !f.probed():
 		return refuse("budget_spent")
+	}
+	p.Free = f.probed()
+	switch {
 	case to != Here:
 		return p // nothing says that this one is in trouble
 	}
@@ -200,6 +203,11 @@ func (f Facts) spend(p Plan, to Where) Plan {
 	}
 	return p
 }
+
+// probed reports whether the last attempt was made on behalf of all streams and
+// found the target ill. That is not on the account of the one that made it. It
+// cannot go on for ever, since the breaker is open again, and to wait costs time.
+func (f Facts) probed() bool { return f.Probe && f.Visible && f.Cause.Damning() }
 
 // aside is what happens to a request that was held back: the next target, else,
 // for a turn whose client already has part of it, patience until the breaker

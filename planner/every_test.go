@@ -54,7 +54,9 @@ var laws = []law{
 	{"asking a provider costs a recovery, unless the manner alone was rejected", func(f Facts, p Plan) bool {
 		return p.Kind.Upstream() && f.Recoveries <= 0 && !f.MannerOnce && !p.Free
 	}},
-	{"only what reached nobody is free", func(f Facts, p Plan) bool { return p.Free && !f.Cause.NotAsked() }},
+	{"only what reached nobody is free, and what was asked for all", func(f Facts, p Plan) bool {
+		return p.Free && !f.Cause.NotAsked() && !(f.Probe && f.Visible && f.Cause.Damning())
+	}},
 	{"no target is asked again at once behind an open breaker", func(f Facts, p Plan) bool {
 		return p.Kind.Upstream() && f.Cause.NotAsked() && !f.MannerOnce && p.To == Here && p.Wait < BackoffBase
 	}},
@@ -124,7 +126,7 @@ var laws = []law{
 		return p.Wait > max(BackoffCap, f.Cause.RetryAfter+2*BackoffBase)
 	}},
 	{"no hint over a minute is waited for", func(f Facts, p Plan) bool {
-		return p.Kind.Upstream() && !f.MannerOnce && !p.Free && p.To == Here && f.Cause.RetryAfter > MaxRetryAfter
+		return p.Kind.Upstream() && !f.MannerOnce && !f.Cause.NotAsked() && p.To == Here && f.Cause.RetryAfter > MaxRetryAfter
 	}},
 	{"a wait fits the time that is left", func(f Facts, p Plan) bool { return p.Wait > f.WaitLeft && p.Wait > 0 }},
 	{"the first recovery of a flowing stream goes at once", func(f Facts, p Plan) bool {
@@ -229,6 +231,7 @@ func facts(shape int, k interrupt.Kind, rng *rand.Rand) Facts {
 		Manner:     turn.Manner(one(4)),
 		TokensLeft: [...]int64{-1, 0, 40}[one(3)],
 		Tries:      one(4),
+		Probe:      one(3) == 0,
 		Fallback:   one(2) == 0,
 		Next:       Option{one(2) == 0, [...]turn.Manner{turn.NoManner, turn.Prefill, turn.Asked}[one(3)]},
 		Larger:     Option{one(3) == 0, [...]turn.Manner{turn.NoManner, turn.Prefill, turn.Asked}[one(3)]},

@@ -130,6 +130,7 @@ type Facts struct {
 	MannerOnce bool        // the last attempt died of its manner: ask in the next one at no cost
 	TokensLeft int64       // of the caller's output limit; negative: no limit
 	Tries      int         // requests made of the target since it last brought something
+	Probe      bool        // the last of them was a breaker's probe
 	Fallback   bool        // it is not the first of its route
 	Next       Option      // the target behind it
 	Larger     Option      // the one for prompts that are too long

@@ -146,6 +146,8 @@ func (f *Facts) set(key, name, arg string) error {
 		f.WaitLeft = d
 	case "tries=" + name:
 		f.Tries, _ = strconv.Atoi(name)
+	case "probe=failed":
+		f.Probe = true
 	case "route=fallback":
 		f.Fallback = true
 	case "route=next":

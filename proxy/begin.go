@@ -57,8 +57,8 @@ func (d *drive) start() relay.Input {
 	}
 	d.ask, d.permit = nil, p
 	d.open = d.srv.open(a.n, &a.leg.to.target, a.request)
-	if a.queued {
-		return relay.Began{Attempt: a.n}
+	if a.queued || p.probe != nil {
+		return relay.Began{Attempt: a.n, Probe: p.probe != nil}
 	}
 	return nil
 }

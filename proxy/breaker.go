@@ -177,14 +177,12 @@ func outcome(v verdict) error {
 	return errNeutral
 }
 
-// verdictOn is what a failure says about its target. That a client left or was
-// wrong, that a continuation did not fit, that we stopped: none of it is the
-// target's doing. Nor is a limit that it enforces (429).
+// verdictOn is what a failure says about its target.
 func verdictOn(c interrupt.Cause) verdict {
-	if c.Blame() != interrupt.Provider || c.NotAsked() || c.Kind == interrupt.SeamFailed || c.Status/100 == 4 {
-		return neutral
+	if c.Damning() {
+		return bad
 	}
-	return bad
+	return neutral
 }
 
 // breakers are all of a server's.

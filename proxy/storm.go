@@ -93,3 +93,10 @@ func (g *guard) waiting() int {
 	defer g.mu.Unlock()
 	return len(g.line)
 }
+
+// count is how many streams it watches over.
+func (g *guard) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.live
+}

@@ -35,8 +35,12 @@ type Ended struct {
 // target. Began, Ended or the stream's own giving up (Effects.Cancel) ends the wait.
 type Queued struct{ Attempt int }
 
-// Began: a queued attempt is being made now.
-type Began struct{ Attempt int }
+// Began: a queued attempt is being made now. Probe: it is made on behalf of all
+// streams, to find out whether a target is well again.
+type Began struct {
+	Attempt int
+	Probe   bool
+}
 
 // Tick: time passed; due when [Stream.Deadline] is reached, harmless otherwise.
 type Tick struct{}

@@ -80,6 +80,7 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 		Jitter:      s.rng.Float64(),
 		MidStream:   s.visible,
 		Tries:       s.tries,
+		Probe:       s.probing,
 		Fallback:    s.target > 0,
 		Next:        s.option(planner.Next),
 		Larger:      s.option(planner.Larger),

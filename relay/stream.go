@@ -65,6 +65,7 @@ type Stream struct {
 	retries  int
 	waitLeft time.Duration
 	healing  bool // an interruption is not yet healed
+	probing  bool // the attempt is a breaker's probe
 	// overflowed: the prompt was too long for a target.
 	overflowed bool
 	scratch    []byte
@@ -192,8 +193,8 @@ func (s *Stream) Step(now time.Time, in Input) Effects {
 			s.lineUp()
 		}
 	case Began:
-		if in.Attempt == s.attempt && s.phase == queued {
-			s.sent()
+		if in.Attempt == s.attempt {
+			s.sent(in.Probe)
 		}
 	case Tick:
 		s.tick()
@@ -275,6 +276,7 @@ func (s *Stream) open(a *Attempt) {
 	s.attempt++
 	s.sum.Attempts++
 	s.tries++
+	s.probing = false
 	a.N, a.Target = s.attempt, s.target
 	s.phase = opening
 	s.body = s.body[:0]

@@ -87,8 +87,12 @@ func (s *Stream) lineUp() {
 	s.phase, s.linedUp = queued, s.now
 }
 
-// sent: its turn has come.
-func (s *Stream) sent() {
+// sent: its turn has come, if it waited for one.
+func (s *Stream) sent(probe bool) {
+	s.probing = probe
+	if s.phase != queued {
+		return
+	}
 	s.waitLeft -= s.now.Sub(s.linedUp)
 	s.phase = opening
 	s.watchTarget()
