@@ -31,11 +31,14 @@ type request struct {
 	rest *source
 
 	// of a protected one
-	who    checkpoint.Scope // set where callers are told apart
-	run    checkpoint.RunID
-	events bool
-	plain  []byte // body, its content coding undone
-	asks   *dialect.Request
+	who     checkpoint.Scope // set where callers are told apart
+	run     checkpoint.RunID
+	named   bool // by the caller
+	retried bool // its SDK says that it is not the first try
+	finish  bool // the turn goes on without its client
+	events  bool
+	plain   []byte // body, its content coding undone
+	asks    *dialect.Request
 }
 
 // Reasons for relaying a request unprotected, as X-Unbroken-Protection tells them.
@@ -140,11 +143,7 @@ func (s *Server) upload(ctx *fasthttp.RequestCtx, r *request) (body []byte, stre
 
 // identify reads Unbroken's own request headers.
 func (r *request) identify() (err error) {
-	if id := r.header.Get(headerRun); id != "" {
-		r.run, err = checkpoint.ParseRunID(id)
-	} else {
-		r.run = checkpoint.RunID("run_" + token())
-	}
+	err = r.name()
 	switch mode := r.header.Get(headerRecovery); mode {
 	case "", "transparent":
 	case "events":
@@ -165,7 +164,7 @@ func token() string {
 // scope tells callers apart without keeping their credential.
 func (s *Server) scope(h upstream.Header) (sc checkpoint.Scope) {
 	if c := credential(h); c != "" {
-		m := hmac.New(sha256.New, s.scopeKey)
+		m := hmac.New(sha256.New, *s.scopeKey.Load())
 		m.Write([]byte(c))
 		m.Sum(sc[:0])
 	}

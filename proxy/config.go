@@ -32,11 +32,16 @@ type Config struct {
 	Client *upstream.Client
 	// Store keeps unfinished turns; nil: in memory.
 	Store checkpoint.Store
-	// ScopeKey keys the hash that tells callers apart; nil: random, so that
-	// no other process and no later one shares a caller's turns.
+	// ScopeKey keys the hash that tells callers apart; nil: one that the store
+	// keeps, so that all who share it agree, else random, so that no other
+	// process and no later one shares a caller's turns.
 	ScopeKey []byte
-	Observer Observer     // nil: none
-	Log      *slog.Logger // nil: none
+	// AdoptRetriesOnly: a request that names no run takes over a turn that lost
+	// its process only if its SDK says that it is a retry, not because it is
+	// identical (DESIGN §8).
+	AdoptRetriesOnly bool
+	Observer         Observer     // nil: none
+	Log              *slog.Logger // nil: none
 
 	// MaxStreams bounds the requests in flight (20,000), MaxPerCaller those of
 	// one credential (0: as many). What is more waits for QueueWait (5 s;

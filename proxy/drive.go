@@ -23,10 +23,12 @@ type drive struct {
 	repaired bool   // first is not the client's own
 	life     *lifeline
 	log      *journal
+	seat     *seat // nil: nobody else may come to this turn
 	legs     []leg
 
 	// driver only
-	m    *relay.Stream
+	m    *relay.Stream // nil while another connection's turn is followed
+	tail *tail         // nil: this one drives its turn
 	fx   relay.Effects
 	now  time.Time
 	res  *upstream.Response // of attempt nth
@@ -41,6 +43,10 @@ type drive struct {
 	timer  *time.Timer
 	tale   tale
 	over   bool
+	// leaving: the turn is to go on without its client; away: it does.
+	leaving, away bool
+	// outdone: another process has a newer connection of this turn.
+	outdone bool
 }
 
 // errAborted makes fasthttp close the connection without the last chunk.
@@ -58,8 +64,20 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	cfg.Seed = s.seed.Add(0x9e3779b97f4a7c15)
 	d.tale.begin(d.now)
 	d.tale.target = req.to.Name
-	d.log = s.claim(req, life)
-	d.m, d.fx = relay.New(cfg, req.speaks, req.asks, plain, d.now)
+	e := s.enter(req, life)
+	d.log, d.seat = e.log, e.seat
+	switch {
+	case e.follow:
+		d.tail = &tail{f: relay.Follow(cfg, req.speaks, req.asks, d.now)}
+		return d
+	case e.said != nil:
+		var err error
+		if d.m, d.fx, err = relay.Resume(cfg, req.speaks, req.asks, e.said, d.now); err != nil {
+			panic("BUG: proxy: a log that was read cannot be resumed: " + err.Error())
+		}
+	default:
+		d.m, d.fx = relay.New(cfg, req.speaks, req.asks, plain, d.now)
+	}
 	d.observe()
 	return d
 }
@@ -77,7 +95,10 @@ func (d *drive) toHead() (head *relay.Head) {
 		if d.fx.End != relay.Open {
 			return nil
 		}
-		d.advance()
+		if d.advance(); d.leaving {
+			_ = d.detach(nil)
+			return nil
+		}
 	}
 }
 
@@ -91,8 +112,14 @@ func (d *drive) pump(w io.Writer) (err error) {
 	})
 	for {
 		if err := d.life.write(w, d.fx.Client); err != nil {
+			if d.leaving || d.outlives() {
+				return d.detach(err)
+			}
 			d.left()
 			return err
+		}
+		if d.leaving {
+			return d.detach(errAborted)
 		}
 		d.attend()
 		switch d.fx.End {
@@ -102,7 +129,9 @@ func (d *drive) pump(w io.Writer) (err error) {
 		case relay.Abort:
 			return errAborted
 		}
-		d.advance()
+		if d.advance(); d.leaving {
+			return d.detach(errAborted)
+		}
 		d.persist()
 	}
 }
@@ -116,7 +145,10 @@ func (d *drive) step(in relay.Input) {
 // persist puts the log first: what leaves afterwards may rely on it. A turn that
 // another claim has taken over says no more here.
 func (d *drive) persist() {
-	if d.log.persist(d.fx.Persist) {
+	if d.tail != nil || d.log.persist(d.fx.Persist) {
+		if d.fx.Persist.Durable && !d.away && d.superseded() {
+			d.standBack()
+		}
 		return
 	}
 	cancel := d.fx.Cancel
@@ -128,9 +160,20 @@ func (d *drive) persist() {
 	}
 	// The machine has ended the turn; its end must not reach this client.
 	d.tale.outcome = reasonFenced
-	d.fx = relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.req.speaks.Fail(nil, &turn.Snapshot{}, dialect.Failure{
-		Cause: "canceled", Reason: reasonFenced, Status: 409, Message: "a newer connection has taken this turn over",
-	})}
+	d.fx = relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.req.speaks.Fail(nil, &turn.Snapshot{}, newer)}
+}
+
+// standBack keeps what would make the client act for a newer connection, and tells
+// this one so. The turn goes on.
+func (d *drive) standBack() {
+	if d.tail != nil {
+		head := d.fx.Head
+		d.fx = relay.Effects{Head: head, End: relay.Abort, Client: d.req.speaks.Fail(nil, &turn.Snapshot{}, newer)}
+		d.tale.outcome, d.tale.end = reasonFenced, relay.Abort
+		return
+	}
+	d.fx.Client = d.req.speaks.Fail(nil, &turn.Snapshot{}, newer)
+	d.leaving = true
 }
 
 const reasonFenced = "fenced"
@@ -165,6 +208,11 @@ func (d *drive) drop(settled bool) {
 
 // left is a write that failed: the client is gone, or does not read.
 func (d *drive) left() {
+	if d.tail != nil {
+		d.fx = d.tail.f.Leave(time.Now())
+		d.observe()
+		return
+	}
 	if d.fx.Cancel || d.fx.End != relay.Open {
 		d.drop(false)
 	}
@@ -182,9 +230,18 @@ func (d *drive) left() {
 
 // advance waits for something to happen, and feeds it to the machine.
 func (d *drive) advance() {
+	d.now = time.Now()
+	if d.tail != nil {
+		d.follow()
+		return
+	}
 	for {
 		if in := d.life.signal(); in != nil {
 			d.now = time.Now()
+			if _, gone := in.(relay.Gone); gone && !d.away && d.outlives() {
+				d.fx, d.leaving = relay.Effects{}, true
+				return
+			}
 			d.step(in)
 			return
 		}
@@ -277,8 +334,16 @@ func (d *drive) opened() relay.Input {
 	return relay.Opened{Attempt: o.n, Status: o.res.Status, Header: o.res.Header}
 }
 
-// finish lets go of everything, once.
+// finish ends what the client's connection owns: everything, unless the turn goes
+// on without it.
 func (d *drive) finish() {
+	if !d.away {
+		d.end()
+	}
+}
+
+// end lets go of everything, once.
+func (d *drive) end() {
 	if d.over {
 		return
 	}
@@ -288,7 +353,11 @@ func (d *drive) finish() {
 	if d.timer != nil {
 		d.timer.Stop()
 	}
-	if !d.m.Done() && d.tale.outcome != outcomeBug { // nobody took the body: the head could not be written
+	switch {
+	case d.tale.outcome == outcomeBug:
+	case d.tail != nil && !d.tail.f.Done() && d.tale.outcome != reasonFenced:
+		d.left()
+	case d.m != nil && !d.m.Done(): // nobody took the body: the head could not be written
 		d.step(relay.Gone{})
 	}
 	if d.at != nil {
@@ -296,6 +365,10 @@ func (d *drive) finish() {
 	}
 	d.tale.count(&d.srv.counts)
 	d.log.close(&d.tale)
+	d.seat.leave()
+	if d.outdone && d.tail == nil {
+		d.srv.tidy(d.seat.at.key, d.srv.owner)
+	}
 	d.tale.tell(d.srv.cfg.Log, d.req)
 	d.srv.release(d.life, d.req.who)
 }

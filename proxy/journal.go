@@ -27,11 +27,17 @@ type journal struct {
 	// immutable
 	srv    *Server
 	store  checkpoint.Store
-	direct bool // the store is our own memory, which does not block
-	fence  checkpoint.Fence
-	life   *lifeline
+	direct bool              // the store is memory, which does not block
+	head   checkpoint.Record // the turn's identity
+	seat   *seat             // nil: nobody follows this turn
+
+	// set by hold
+	fence checkpoint.Fence
+	w     checkpoint.Writer // of a store that writes behind; nil: this does
 
 	mu     sync.Mutex
+	life   *lifeline
+	open   bool // there is a record to write
 	lost   bool // there is no checkpoint, or none any more
 	fenced bool
 	busy   bool          // a writer goroutine runs
@@ -42,48 +48,114 @@ type journal struct {
 	after  func(context.Context) // to be done when nothing is behind
 }
 
-// claim takes the turn. It never fails: a request whose turn cannot be claimed is
-// served without a checkpoint.
-func (s *Server) claim(r *request, life *lifeline) *journal {
-	j := &journal{srv: s, store: s.store, direct: s.ownStore, life: life}
-	head := checkpoint.Record{
-		Run: r.run, Fingerprint: r.fingerprint(), Dialect: r.speaks.Name(), Route: r.to.Name, Model: r.asks.Model,
+// newJournal is a journal of nothing, until hold.
+func (s *Server) newJournal(r *request, fp checkpoint.Fingerprint, life *lifeline) *journal {
+	return &journal{srv: s, store: s.store, direct: s.memory, life: life, head: checkpoint.Record{
+		Run: r.run, Fingerprint: fp, Dialect: r.speaks.Name(), Route: r.to.Name, Model: r.asks.Model,
+	}}
+}
+
+// hold begins to write the turn that f is the right to, and of which r is there.
+func (j *journal) hold(f checkpoint.Fence, r checkpoint.Record) {
+	j.fence = f
+	if b, ok := j.store.(checkpoint.Behind); ok {
+		j.w = b.Hold(f, j.srv.owner, r, j.lose)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), claimWait)
-	defer cancel()
-	key := checkpoint.Turn(s.scope(r.header), r.run, head.Fingerprint)
-	fence, before, err := s.store.Claim(ctx, key, s.owner, head)
-	if err == nil && before != nil {
-		// The same request of the same run again. The newest connection has
-		// the turn; what the older one stored is not this one's.
-		if err = s.store.Delete(ctx, fence); err == nil {
-			fence, _, err = s.store.Claim(ctx, key, s.owner, head)
-		}
+	j.mu.Lock()
+	j.open = true
+	j.mu.Unlock()
+}
+
+// unclaimed says that the turn cannot be had.
+func (j *journal) unclaimed(err error) {
+	j.srv.counts.unclaimed.Add(1)
+	if !errors.Is(err, checkpoint.ErrUnavailable) && !errors.Is(err, checkpoint.ErrOwned) {
+		j.srv.cfg.Log.Warn("a turn has no checkpoint", "run", string(j.head.Run), "error", err.Error())
 	}
-	j.fence = fence
-	if err != nil {
-		s.counts.unclaimed.Add(1)
-		j.lost = true
+	j.mu.Lock()
+	j.lost = true
+	j.mu.Unlock()
+}
+
+func (j *journal) isLost() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost
+}
+
+// held reports whether the turn is written down, so that others can know of it.
+func (j *journal) held() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.open && !j.lost
+}
+
+// roused says whom to stop when the turn is taken.
+func (j *journal) roused(l *lifeline) {
+	j.mu.Lock()
+	j.life = l
+	j.mu.Unlock()
+}
+
+func (j *journal) stop(reason string) {
+	j.mu.Lock()
+	l := j.life
+	j.mu.Unlock()
+	l.stop(reason)
+}
+
+// lose is told by a store that writes behind.
+func (j *journal) lose(err error) {
+	j.mu.Lock()
+	j.judge(err)
+	fenced := j.fenced
+	j.mu.Unlock()
+	if fenced {
+		j.stop(reasonFenced)
 	}
-	return j
 }
 
 // persist appends p. It returns false when the turn has a newer owner, so that
 // nothing more may leave.
 func (j *journal) persist(p relay.Persist) bool {
-	if len(p.Log) > 0 {
-		if j.direct {
+	switch {
+	case !j.open:
+	case j.w != nil:
+		j.pass(p)
+	case j.direct:
+		if len(p.Log) > 0 {
 			j.appendNow(p)
-		} else {
+		}
+	default:
+		if len(p.Log) > 0 {
 			j.queue(p)
 		}
-	}
-	if p.Durable && !j.direct {
-		j.await()
+		if p.Durable {
+			j.await()
+		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return !j.fenced
+}
+
+// pass hands p to a store that writes behind.
+func (j *journal) pass(p relay.Persist) {
+	if len(p.Log) > 0 {
+		j.w.Append(p.Offset, p.Log)
+	}
+	if !p.Durable || j.isLost() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), j.srv.cfg.AckWait)
+	defer cancel()
+	switch err := j.w.Sync(ctx); {
+	case err == nil:
+	case errors.Is(err, checkpoint.ErrFenced):
+		j.lose(err)
+	default:
+		j.srv.counts.unacked.Add(1)
+	}
 }
 
 func (j *journal) appendNow(p relay.Persist) {
@@ -91,13 +163,16 @@ func (j *journal) appendNow(p relay.Persist) {
 	defer j.mu.Unlock()
 	if !j.lost {
 		j.judge(j.store.Append(context.Background(), j.fence, p.Offset, p.Log))
+		if j.seat != nil {
+			j.seat.tell()
+		}
 	}
 }
 
 // judge takes a store's answer. mu is held.
 func (j *journal) judge(err error) {
 	switch {
-	case err == nil:
+	case err == nil, j.lost:
 	case errors.Is(err, checkpoint.ErrFenced):
 		j.fenced, j.lost = true, true
 	default:
@@ -174,7 +249,7 @@ func (j *journal) write() {
 		fenced := j.fenced
 		j.mu.Unlock()
 		if fenced {
-			j.life.stop(reasonFenced)
+			j.stop(reasonFenced)
 		}
 	}
 }
@@ -215,34 +290,33 @@ func (j *journal) await() {
 }
 
 // close settles the record by how the stream ended: a turn whose client has its
-// end is finished, one that said nothing is forgotten, any other stays for
-// whoever asks again.
+// end is finished, one that said nothing is forgotten, any other stays for whoever
+// asks again.
 func (j *journal) close(t *tale) {
 	st := checkpoint.State{Attempt: t.sum.Attempts, Recoveries: t.sum.Recoveries, Causes: t.causes}
+	forget := t.settles(&st)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.open || j.lost {
+		return
+	}
+	switch {
+	case j.w == nil:
+	case forget:
+		j.w.Forget()
+		return
+	default:
+		j.w.Settle(st)
+		return
+	}
 	end := func(ctx context.Context) error {
-		switch {
-		case t.outcome == "completed", t.outcome == "healed", t.outcome == "relayed":
-			st.Phase = checkpoint.Finished
-		case t.end == relay.Clean && (strings.HasPrefix(t.outcome, "refused:") || strings.HasPrefix(t.outcome, "failed:")):
+		if forget {
 			return j.store.Delete(ctx, j.fence)
-		case t.outcome == "client_gone", t.outcome == "slow_reader":
-			st.Phase = checkpoint.Abandoned
-		case t.outcome == "failed:"+reasonDraining:
-			st.Phase = checkpoint.Live
-		case t.end == relay.Clean: // a plan completed it
-			st.Phase = checkpoint.Finished
-		default:
-			st.Phase = checkpoint.Broken
 		}
 		if err := j.store.Mark(ctx, j.fence, st); err != nil {
 			return err
 		}
 		return j.store.Release(ctx, j.fence)
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.lost {
-		return
 	}
 	if j.direct {
 		j.judge(end(context.Background()))
@@ -254,4 +328,23 @@ func (j *journal) close(t *tale) {
 		}
 	}
 	j.startLocked()
+}
+
+// settles says what becomes of the turn's record.
+func (t *tale) settles(st *checkpoint.State) (forget bool) {
+	switch {
+	case t.outcome == "completed", t.outcome == "healed", t.outcome == "relayed", t.outcome == "replayed":
+		st.Phase = checkpoint.Finished
+	case t.end == relay.Clean && (strings.HasPrefix(t.outcome, "refused:") || strings.HasPrefix(t.outcome, "failed:")):
+		return true
+	case t.outcome == "client_gone", t.outcome == "slow_reader":
+		st.Phase = checkpoint.Abandoned
+	case t.outcome == "failed:"+reasonDraining:
+		st.Phase = checkpoint.Live
+	case t.end == relay.Clean: // a plan completed it
+		st.Phase = checkpoint.Finished
+	default:
+		st.Phase = checkpoint.Broken
+	}
+	return false
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"io"
-	"strings"
 	"testing"
 	"time"
 
@@ -119,41 +118,6 @@ func TestFailingStoreIsAskedAgain(t *testing.T) {
 	eventually(t, "nothing is in flight", func() bool { return s.Stats().Live == 0 })
 	if s.notes.outcome(t) != "completed" {
 		t.Error("a failing store failed a stream")
-	}
-}
-
-// The newest connection has the turn: the older one ends with an error, and never
-// with a finish, so that no batch of calls runs twice (DESIGN §8).
-func TestNewerClaimFencesTheOlderConnection(t *testing.T) {
-	for name, with := range map[string]func(*Config){
-		"in memory":  func(*Config) {},
-		"in a store": func() func(*Config) { _, w := stored(); return w }(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			finish := make(chan struct{})
-			p := newProvider(t,
-				func(a *asked) {
-					a.stream()
-					a.chunks(ms(), mt("one two"))
-					<-finish
-					a.chunks(mt(" three"), me())
-					a.end()
-				},
-				func(a *asked) { a.stream(); a.chunks(ms(), mt("newer"), me()); a.end() },
-			)
-			s := start(t, p, with)
-			older := dial(t, s.addr).post("/v1/messages", messagesAsk, "X-Run-Id: r1").response()
-			head := until(t, older.Body, "one two")
-			got, err := allOf(dial(t, s.addr).post("/v1/messages", messagesAsk, "X-Run-Id: r1").response())
-			if err != nil || text(t, got) != "newer" {
-				t.Fatalf("the newer connection got %q, %v", got, err)
-			}
-			close(finish)
-			rest, err := allOf(older)
-			if err == nil || strings.Contains(rest, messageStop) || !strings.Contains(rest, "event: error\n") {
-				t.Errorf("the older connection got %q, %v", head+rest, err)
-			}
-		})
 	}
 }
 

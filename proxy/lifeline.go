@@ -17,7 +17,7 @@ import (
 type lifeline struct {
 	// immutable
 	dog  *watchdog
-	conn net.Conn
+	conn net.Conn        // nil: the turn goes on without a client
 	raw  syscall.RawConn // of the TCP socket; nil: departures show in writes only
 	wake chan struct{}   // one token: look at the flags
 
@@ -127,7 +127,9 @@ func (l *lifeline) part(flag uint32) {
 		return
 	}
 	l.flags.Or(flag)
-	_ = l.conn.SetWriteDeadline(past)
+	if l.conn != nil {
+		_ = l.conn.SetWriteDeadline(past)
+	}
 	if l.cancel != nil {
 		l.cancel()
 	}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -24,9 +23,11 @@ type Server struct {
 	client    *upstream.Client
 	ownClient bool
 	store     checkpoint.Store
-	ownStore  bool
+	ownStore  bool // nobody else can see the store
+	memory    bool // the store is memory: it does not block
 	owner     checkpoint.Owner
-	scopeKey  []byte
+	scopeKey  atomic.Pointer[[]byte]
+	turns     *turns
 	origins   map[string]*origin
 	abilities *abilities
 	breakers  *breakers
@@ -35,6 +36,7 @@ type Server struct {
 	settling  chan struct{} // tokens
 	idled     chan struct{} // one token: the last request in flight ended
 	now       chan struct{} // closed by the second Shutdown
+	closed    chan struct{} // closed when Shutdown has nothing left to wait for
 
 	// shared
 	seed     atomic.Uint64
@@ -49,6 +51,7 @@ type Server struct {
 // counts are the totals of Stats.
 type counts struct {
 	accepted, refused, unclaimed, unacked, dropped atomic.Int64
+	takeovers, unreadable                          atomic.Int64
 	// how protected requests ended
 	completed, client, us, provider, request atomic.Int64
 }
@@ -61,9 +64,12 @@ type Stats struct {
 	// Unclaimed turns had no checkpoint from the start, Dropped ones lost it on
 	// the way; Unacked closes left before their checkpoint was acknowledged.
 	Unclaimed, Dropped, Unacked int64
-	Ready                       bool
-	Ended                       Ended
-	Waiting                     int // for admission
+	// Takeovers are turns that were carried on for, or replayed to, a new
+	// connection; Unreadable ones could not be, and began anew.
+	Takeovers, Unreadable int64
+	Ready                 bool
+	Ended                 Ended
+	Waiting               int // for admission
 }
 
 // Ended says how protected requests ended, and whose doing it was (DESIGN §1.7).
@@ -83,7 +89,8 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: c, client: c.Client, store: c.Store, scopeKey: c.ScopeKey,
+		cfg: c, client: c.Client, store: c.Store,
+		turns:     &turns{all: map[checkpoint.TurnKey]*atHand{}},
 		origins:   map[string]*origin{},
 		abilities: newAbilities(),
 		breakers:  &breakers{cfg: c.Breaker, log: c.Log, all: map[breakerKey]*breaker{}},
@@ -91,6 +98,7 @@ func New(c Config) (*Server, error) {
 		settling:  make(chan struct{}, settleMost),
 		idled:     make(chan struct{}, 1),
 		now:       make(chan struct{}),
+		closed:    make(chan struct{}),
 		owner:     checkpoint.Owner("unbroken-" + token()),
 	}
 	for _, u := range c.Upstreams {
@@ -106,10 +114,8 @@ func New(c Config) (*Server, error) {
 	if s.store == nil {
 		s.store, s.ownStore = checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now}), true
 	}
-	if len(s.scopeKey) == 0 {
-		s.scopeKey = make([]byte, 32)
-		_, _ = rand.Read(s.scopeKey) // never fails
-	}
+	_, s.memory = s.store.(*checkpoint.Memory)
+	s.keyScopes(c.ScopeKey)
 	s.seed.Store(uint64(time.Now().UnixNano()))
 	s.dog = newWatchdog(c.WriteStall)
 	s.http = &fasthttp.Server{
@@ -239,7 +245,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 		d.respond(ctx, head)
 		return
 	}
-	d.finish()
+	d.finish() // unless the turn goes on
 	hangUp(ctx)
 }
 
@@ -248,6 +254,7 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		Live: s.live.Load(), Accepted: s.counts.accepted.Load(), Refused: s.counts.refused.Load(),
 		Unclaimed: s.counts.unclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
+		Takeovers: s.counts.takeovers.Load(), Unreadable: s.counts.unreadable.Load(),
 		Ready: !s.draining.Load(), Waiting: s.gate.waiting(),
 		Ended: Ended{
 			Completed: s.counts.completed.Load(), Client: s.counts.client.Load(), Us: s.counts.us.Load(),

@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+)
+
+const (
+	scopeName  = "scope"
+	scopeBytes = 32
+	// secretWait bounds how long a start waits for the store, secretRetry how
+	// often one that was away is asked again.
+	secretWait  = time.Second
+	secretRetry = time.Second
+)
+
+// keyScopes sets the key of the hash that tells callers apart. Processes that share
+// a store agree on one that it keeps (DESIGN §13); until it can be reached a key of
+// this process stands in, under which nobody else finds its turns.
+func (s *Server) keyScopes(key []byte) {
+	if len(key) > 0 {
+		s.scopeKey.Store(&key)
+		return
+	}
+	fresh := make([]byte, scopeBytes)
+	_, _ = rand.Read(fresh) // never fails
+	s.scopeKey.Store(&fresh)
+	kept, ok := s.store.(checkpoint.Secrets)
+	if !ok || s.ownStore || s.agree(kept, fresh) {
+		return
+	}
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		t := time.NewTicker(secretRetry)
+		defer t.Stop()
+		for {
+			select {
+			case <-s.closed:
+				return
+			case <-t.C:
+			}
+			if s.agree(kept, fresh) {
+				return
+			}
+		}
+	}()
+}
+
+// agree takes the key that the store keeps. It reports whether that is settled.
+func (s *Server) agree(kept checkpoint.Secrets, fresh []byte) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), secretWait)
+	defer cancel()
+	key, err := kept.Secret(ctx, scopeName, fresh)
+	switch {
+	case errors.Is(err, checkpoint.ErrUnavailable):
+		return false
+	case err != nil || len(key) != scopeBytes:
+		s.cfg.Log.Error("the store's scope key is unusable: no other process finds this one's turns", "error", err)
+	default:
+		s.scopeKey.Store(&key)
+	}
+	return true
+}
