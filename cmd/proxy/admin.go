@@ -18,12 +18,14 @@ import (
 // adminServer answers questions about the process:
 //
 //	/healthz      200 while the process lives
-//	/readyz       200 while it wants work, 503 once it drains
+//	/readyz       200 while it wants work, 503 once it drains; and how the store is,
+//	              which is no reason to take work away: streams go on without it
 //	/status.json  numbers; asks for the token if there is one
 type adminServer struct {
 	l     net.Listener
 	http  *http.Server
 	srv   *proxy.Server
+	kept  *keeping
 	token string
 	since time.Time
 }
@@ -44,10 +46,15 @@ type status struct {
 		Unclaimed int64 `json:"unclaimed"`
 		Dropped   int64 `json:"dropped"`
 		Unacked   int64 `json:"unacked"`
+		// Takeovers were carried on for a new connection, or replayed to
+		// one; Unreadable ones could not be.
+		Takeovers  int64 `json:"takeovers"`
+		Unreadable int64 `json:"unreadable"`
 	} `json:"checkpoints"`
+	Store storeHealth `json:"store"`
 }
 
-func listenAdmin(addr, token string, srv *proxy.Server) (*adminServer, error) {
+func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping) (*adminServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("admin: listen on %s: the port is in use; stop what uses it or choose another with --admin (or --admin off)", addr)
@@ -55,7 +62,7 @@ func listenAdmin(addr, token string, srv *proxy.Server) (*adminServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	a := &adminServer{l: l, srv: srv, token: token, since: time.Now()}
+	a := &adminServer{l: l, srv: srv, kept: kept, token: token, since: time.Now()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz)
@@ -117,12 +124,15 @@ func (a *adminServer) readyz(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ready")
+	fmt.Fprintln(w, a.kept.health().line())
 }
 
 func (a *adminServer) status(w http.ResponseWriter, _ *http.Request) {
 	n := a.srv.Stats()
 	s := status{Version: shortVersion(), Since: a.since, Ready: n.Ready, Live: n.Live, Accepted: n.Accepted, Refused: n.Refused}
 	s.Checkpoints.Unclaimed, s.Checkpoints.Dropped, s.Checkpoints.Unacked = n.Unclaimed, n.Dropped, n.Unacked
+	s.Checkpoints.Takeovers, s.Checkpoints.Unreadable = n.Takeovers, n.Unreadable
+	s.Store = a.kept.health()
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -24,6 +24,8 @@ type settings struct {
 	store    string
 	scopeKey string
 
+	adoptIdentical bool
+
 	logLevel  slog.Level
 	logFormat string
 }
@@ -109,8 +111,9 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"hold", "10s", "How long the response head waits for the first visible content.", d(&r.Hold, ms, time.Hour), "What the client feels"},
 		{"heartbeat", "10s", "Longest silence towards a client.", d(&r.Heartbeat, 10*ms, time.Hour), ""},
 
-		{"store", "memory", "Where unfinished turns are kept.", storeValue{&s.store}, "State"},
-		{"scope_key", "", "Key of the hash that tells callers apart: env:NAME, file:PATH or the key itself, at least 16 characters. Without one a random key is used, so that callers' turns end with the process.", secret{&s.scopeKey, lookup}, ""},
+		{"store", "memory", "Where unfinished turns are kept: memory, file:DIR (one process), redis://[user:password@]host[:port][/db], rediss://…, redis+sentinel://host[,host...]/master or redis+cluster://host[,host...].", storeValue{&s.store}, "State"},
+		{"adopt_identical", "true", "A request that names no run takes over an identical one of its caller, at most 10 minutes old, whose process died. false: only if its SDK says that it is a retry.", boolean{&s.adoptIdentical}, ""},
+		{"scope_key", "", "Key of the hash that tells callers apart: env:NAME, file:PATH or the key itself, at least 16 characters. Without one the store keeps one for all that share it.", secret{&s.scopeKey, lookup}, ""},
 		{"flush", "50ms", "How far text may run ahead of its checkpoint, in time …", d(&r.Flush, ms, time.Minute), ""},
 		{"flush_bytes", "32KiB", "… and in bytes.", size[int]{&r.FlushBytes, 1, 64 * mib}, ""},
 		{"ack_wait", "25ms", "How long bytes that would make the client act wait for their checkpoint.", d(&s.proxy.AckWait, ms, time.Minute), ""},

@@ -37,17 +37,23 @@ func serve(ctx context.Context, env environment, l *loading) (err error) {
 		return l.problems
 	}
 	s := l.settings
+	kept, err := openStore(s.store, w.log)
+	if err != nil {
+		return err
+	}
+	defer kept.close()
+	w.proxy.Store = kept.Store
 	srv, err := proxy.New(w.proxy)
 	if err != nil {
 		return err
 	}
-	h := &house{srv: srv, drain: s.drain, failed: make(chan error, 8)}
+	h := &house{srv: srv, kept: kept, drain: s.drain, failed: make(chan error, 8)}
 	defer func() { err = errors.Join(err, h.close()) }()
 	if err := h.open(s, w.tls); err != nil {
 		return err
 	}
 	fmt.Fprintln(env.out, h.welcome(s, w.tls != nil))
-	w.log.Info("serving", "listen", h.front[0].Addr().String(), "admin", h.adminAddr(), "store", s.store, "version", shortVersion())
+	w.log.Info("serving", "listen", h.front[0].Addr().String(), "admin", h.adminAddr(), "store", kept.name, "version", shortVersion())
 	if !loopback(s.listen) && l.ownCredential() {
 		w.log.Warn("whoever can reach the listener can use the credentials of the upstreams that have their own", "listen", s.listen)
 	}
@@ -68,6 +74,7 @@ func serve(ctx context.Context, env environment, l *loading) (err error) {
 // house is what serves: the proxy on its listeners, the admin server on its own.
 type house struct {
 	srv    *proxy.Server
+	kept   *keeping
 	front  []net.Listener
 	admin  *adminServer
 	drain  time.Duration
@@ -82,7 +89,7 @@ func (h *house) open(s *settings, over *tls.Config) (err error) {
 		return err
 	}
 	if s.admin != off {
-		if h.admin, err = listenAdmin(s.admin, s.adminToken, h.srv); err != nil {
+		if h.admin, err = listenAdmin(s.admin, s.adminToken, h.srv, h.kept); err != nil {
 			return err // close ends the rest
 		}
 		go func() { h.fail("admin", h.admin.serve()) }()

@@ -1,29 +1,143 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/filestore"
+	"github.com/unbroken-llm/unbroken/redisstore"
 )
 
-const storeMemory = "memory"
+const (
+	storeMemory = "memory"
+	storeFile   = "file:"
+)
 
-// storeValue names a store. Stores that DESIGN §11 lists and this build lacks
-// are told from words that mean nothing.
+// storeWords is what a store may be called, for those who called it otherwise.
+const storeWords = "use memory, file:DIR, redis://…, rediss://…, redis+sentinel://… or redis+cluster://…"
+
+// storeValue names a store.
 type storeValue struct{ p *string }
 
-var laterStores = []string{"file:", "redis://", "rediss://", "redis+sentinel://", "redis+cluster://"}
-
 func (v storeValue) set(text string) error {
-	if text == storeMemory {
-		*v.p = text
-		return nil
-	}
-	for _, prefix := range laterStores {
-		if strings.HasPrefix(text, prefix) {
-			return fmt.Errorf("the store %s… is not in this build yet: use %s", prefix, storeMemory)
+	switch dir, isFile := strings.CutPrefix(text, storeFile); {
+	case text == storeMemory:
+	case isFile:
+		if dir == "" {
+			return fmt.Errorf("file: names no directory: write for instance file:/var/lib/unbroken")
 		}
+	case strings.Contains(text, "://"):
+		if _, err := redisstore.ParseURL(text); err != nil {
+			return err // it shows no password
+		}
+	default:
+		return fmt.Errorf("%q is no store: %s", text, storeWords)
 	}
-	return fmt.Errorf("%q is no store: use %s", text, storeMemory)
+	*v.p = text
+	return nil
 }
 
-func (v storeValue) String() string { return *v.p }
+// String shows no password.
+func (v storeValue) String() string { return withoutPassword(*v.p) }
+
+func withoutPassword(store string) string {
+	scheme, rest, ok := strings.Cut(store, "://")
+	if !ok {
+		return store
+	}
+	rest, _, _ = strings.Cut(rest, "?") // passwords may be there too
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = "***@" + rest[at+1:]
+	}
+	return scheme + "://" + rest
+}
+
+// keeping is the store that a process uses.
+type keeping struct {
+	checkpoint.Store // nil: the proxy's own memory
+	name             string
+	health           func() storeHealth
+	close            func()
+}
+
+// storeHealth is how a store is doing, as /status.json tells it.
+type storeHealth struct {
+	Store string `json:"store"`
+	// Away: turns are not protected beyond this process until the store is back.
+	// Streams go on.
+	Away  bool       `json:"away"`
+	Since *time.Time `json:"since,omitempty"`
+	Error string     `json:"error,omitempty"`
+	// BehindBytes of BehindTurns wait to be written, LagMS for how long.
+	BehindBytes int64 `json:"behind_bytes"`
+	BehindTurns int   `json:"behind_turns"`
+	LagMS       int64 `json:"lag_ms"`
+	Drops       int64 `json:"drops"`
+	Fenced      int64 `json:"fenced"`
+}
+
+// storeClose bounds what a store may still write when the process ends.
+const storeClose = 2 * time.Second
+
+// openStore opens what was configured. A Redis that is away now is no error.
+func openStore(text string, log *slog.Logger) (*keeping, error) {
+	k := &keeping{name: withoutPassword(text), close: func() {}}
+	k.health = func() storeHealth { return storeHealth{Store: k.name} }
+	if text == storeMemory {
+		return k, nil
+	}
+	if dir, ok := strings.CutPrefix(text, storeFile); ok {
+		s, err := filestore.Open(filestore.Config{Dir: dir})
+		if err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+		k.Store, k.close = s, s.Close
+		return k, nil
+	}
+	server, err := redisstore.ParseURL(text)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	s, err := redisstore.Open(redisstore.Config{Server: server, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	k.Store = s
+	k.close = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), storeClose)
+		defer cancel()
+		s.Close(ctx)
+	}
+	k.health = func() storeHealth {
+		st := s.Stats()
+		h := storeHealth{
+			Store: k.name, Away: st.Away, BehindBytes: st.Behind, BehindTurns: st.BehindTurns,
+			LagMS: st.Lag.Milliseconds(), Drops: st.Drops, Fenced: st.Fenced,
+		}
+		if st.Away {
+			h.Error = st.Error
+			if !st.Since.IsZero() {
+				h.Since = &st.Since
+			}
+		}
+		return h
+	}
+	return k, nil
+}
+
+// line is how a store is doing, for people.
+func (h storeHealth) line() string {
+	switch {
+	case h.Away && h.Since != nil:
+		return fmt.Sprintf("store %s: away for %s (%s); streams go on, their turns are safe in this process only", h.Store, time.Since(*h.Since).Round(time.Second), h.Error)
+	case h.Away:
+		return fmt.Sprintf("store %s: away (%s); streams go on, their turns are safe in this process only", h.Store, h.Error)
+	case h.BehindTurns > 0:
+		return fmt.Sprintf("store %s: ok, %d bytes of %d turns to be written, the oldest for %d ms", h.Store, h.BehindBytes, h.BehindTurns, h.LagMS)
+	}
+	return fmt.Sprintf("store %s: ok", h.Store)
+}

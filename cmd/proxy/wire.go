@@ -24,6 +24,7 @@ func (l *loading) wire(logTo io.Writer) *wired {
 	s := l.settings
 	w := &wired{proxy: s.proxy, log: logger(s, logTo)}
 	w.proxy.Log = w.log
+	w.proxy.AdoptRetriesOnly = !s.adoptIdentical
 	if s.scopeKey != "" {
 		w.proxy.ScopeKey = []byte(s.scopeKey)
 	}
