@@ -112,6 +112,7 @@ func (s *Stream) join(e sse.Event, ds []turn.Delta) {
 	v := s.probe(ds)
 	switch v.State {
 	case splice.Holding:
+		s.speaks(ds)
 		h.queue = append(h.queue, own(e, ds))
 		return
 	case splice.Failed:
@@ -147,6 +148,7 @@ func (s *Stream) guarded(e sse.Event, ds []turn.Delta) {
 		return
 	}
 	if !h.cleared(ds, &s.scratch) {
+		s.speaks(ds)
 		h.queue = append(h.queue, own(e, ds))
 		return
 	}
@@ -160,6 +162,17 @@ func (s *Stream) guarded(e sse.Event, ds []turn.Delta) {
 		}
 	}
 	s.splice(e, ds)
+}
+
+// speaks sets the byte clock for text that waits: a continuation that stalls before
+// its join is decided is as silent as one that stalls after it.
+func (s *Stream) speaks(ds []turn.Delta) {
+	for i := range ds {
+		if ds[i].Kind == turn.Text && s.hop.prose(ds[i].Block) {
+			s.watch.Progress(s.now)
+			s.watch.Phase(interrupt.Speaking)
+		}
+	}
 }
 
 // cleared shows the guard an event's text, and reports whether all text so far

@@ -242,3 +242,19 @@ func TestSlowDripIsHealed(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// A continuation that stalls while its join is still undecided is noticed by the
+// byte clock, not by that of the first token ten minutes later.
+func TestStallInFrontOfTheSeamIsNoticed(t *testing.T) {
+	each(t, func(t *testing.T, w wire) {
+		c := relay.Config{Targets: []relay.Target{{Ability: asking}}}
+		p := w.playWith(t, c,
+			rst(w.begin("one")+w.text("one", "the quick brown fox jumps over the lazy dog and ")),
+			hang(w.begin("two")+w.text("two", "fox jumps ")),
+			fin(w.begin("three")+w.text("three", "fox jumps over the lazy dog and rests")+w.end("three")),
+		).hits(3).because(interrupt.ConnectionReset, interrupt.IdleStall)
+		if gap := p.Requests[2].At.Sub(p.Requests[1].At); gap > 70*time.Second {
+			t.Errorf("noticed after %v", gap)
+		}
+	})
+}
