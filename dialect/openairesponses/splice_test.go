@@ -142,6 +142,9 @@ func TestDanglingReasoningIsDropped(t *testing.T) {
 	if len(got.Output) != 2 || got.Output[0].EncryptedContent != turn.DropMark || got.Output[0].Summary[0].Text != "Hm" || got.OutputText() != "Yes" {
 		t.Errorf("%s", got.RawJSON())
 	}
+	if bytes.Index(client, []byte(turn.DropMark)) > bytes.Index(client, []byte(`"id":"msg_B"`)) {
+		t.Error("the message opens inside the reasoning item")
+	}
 	if said.Blocks[0].Live() {
 		t.Error("the dropped reasoning still counts")
 	}
