@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"bytes"
+
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/sse"
@@ -84,6 +86,7 @@ func (s *Stream) unit(e sse.Event) {
 	ds, err := h.dec.Decode(h.ds[:0], e)
 	h.ds = ds[:0]
 	s.sum.Events++
+	h.crlf = bytes.HasSuffix(e.Raw, []byte("\r\n"))
 	if err != nil {
 		s.invalid(e, err)
 		return
@@ -300,11 +303,18 @@ func (s *Stream) fault(e sse.Event, f turn.WireFault) {
 func (s *Stream) endOfEvents(e interrupt.Ended) {
 	h := &s.hop
 	n := s.attempt
-	if rest, ok := h.scan.Rest(); ok && rest.Data != nil && jsonwalk.Valid(rest.Data) {
+	switch rest, ok := h.scan.Rest(); {
+	case !ok:
+	case rest.Data != nil && jsonwalk.Valid(rest.Data):
 		// The last event lacks only its blank line: deliver it well framed
 		// (FIELD-REPORTS A5). Half an event is a cut and never leaves.
 		rest.Raw = sse.Append(nil, string(rest.Name), rest.Data)
+		if h.crlf {
+			rest.Raw = bytes.ReplaceAll(rest.Raw, []byte("\n"), []byte("\r\n"))
+		}
 		s.unit(rest)
+	case rest.Stray() != nil:
+		s.strayFault(rest)
 	}
 	if s.attempt != n {
 		return

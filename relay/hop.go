@@ -30,6 +30,7 @@ type hop struct {
 	known   bool   // the body is an event stream
 	early   []byte // first bytes, while that is not known
 	any     bool   // at least one event came
+	crlf    bool   // its lines end in CRLF
 	counted bool   // the last event was nothing but a usage record
 	ds      []turn.Delta
 	torn    []owned // an event whose text ends inside a surrogate pair, and silent ones behind it
