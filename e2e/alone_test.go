@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/unbroken-llm/unbroken/faultinject"
@@ -39,20 +38,21 @@ func TestNodeClientsAlone(t *testing.T) { runAlone(t, inNode(t), "testdata/alone
 func runAlone(t *testing.T, clients []client, file string) {
 	direct := newProvider(t, faultinject.OpenAI)
 	cells := make([][]byte, len(alone)*len(clients)) // by fault, then by client
-	var wg sync.WaitGroup
-	for ci, c := range clients {
-		m := &measure{client: c, direct: direct, seen: map[string]func() outcome{}}
-		wg.Go(func() {
-			for fi := range alone {
-				cell := strings.Repeat(" ", len(scenarios))
-				if alone[fi].meets(c) {
-					cell = fatesOf(t, m, &alone[fi])
+	t.Run("alone", func(t *testing.T) {
+		for ci, c := range clients {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				m := &measure{client: c, direct: direct, seen: map[string]func() (outcome, error){}}
+				for fi := range alone {
+					cell := strings.Repeat(" ", len(scenarios))
+					if alone[fi].meets(c) {
+						cell = fatesOf(t, m, &alone[fi])
+					}
+					cells[fi*len(clients)+ci] = []byte(cell)
 				}
-				cells[fi*len(clients)+ci] = []byte(cell)
-			}
-		})
-	}
-	wg.Wait()
+			})
+		}
+	})
 	var b strings.Builder
 	for i, c := range clients {
 		fmt.Fprintf(&b, "%2d %s\n", i+1, c.name)

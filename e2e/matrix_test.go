@@ -40,7 +40,7 @@ func runMatrix(t *testing.T, clients []client) {
 		for _, c := range clients {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
-				m := &measure{client: c, direct: direct, seen: map[string]func() outcome{}}
+				m := &measure{client: c, direct: direct, seen: map[string]func() (outcome, error){}}
 				for i := range faults {
 					f := &faults[i]
 					if !f.meets(c) {
@@ -77,8 +77,12 @@ func runRow(t *testing.T, m *measure, f *fault, sheet *sheet) {
 			o := m.of(t, sc, f.line(sc))
 			want.direct = &o
 		}
-		var got outcome
-		got.reply, got.exchanges = st.play(t, m.client, sc, f.line(sc))
+		got, err := st.play(t, m.client, sc, f.line(sc))
+		if err != nil {
+			sheet.enter(f, m.client, sc, wrong, 0)
+			t.Error(err)
+			continue
+		}
 		problems := want.problems(got)
 		if x := got.exchanges; len(x) > 0 && x[0].Fault != "" && !x[0].Applied {
 			problems = append(problems, "the fault's place was never reached")
@@ -103,7 +107,7 @@ type measure struct {
 	direct *stage
 
 	mu   sync.Mutex
-	seen map[string]func() outcome
+	seen map[string]func() (outcome, error)
 }
 
 // of returns what comes of a scenario under a script; without one, a whole
@@ -113,14 +117,14 @@ func (m *measure) of(t *testing.T, sc *scenario, script string) outcome {
 	m.mu.Lock()
 	once := m.seen[sc.name+script]
 	if once == nil {
-		once = sync.OnceValue(func() outcome {
-			r, xs := m.direct.play(t, m.client, sc, script)
-			return outcome{r, xs}
-		})
+		once = sync.OnceValues(func() (outcome, error) { return m.direct.play(t, m.client, sc, script) })
 		m.seen[sc.name+script] = once
 	}
 	m.mu.Unlock()
-	o := once()
+	o, err := once()
+	if err != nil {
+		t.Fatalf("without a proxy: %v", err)
+	}
 	if script != "" {
 		return o
 	}

@@ -104,9 +104,9 @@ func newStage(t testing.TB, v via) *stage {
 // turns tells requests that look alike apart.
 var turns atomic.Int64
 
-// play has a client ask for a scenario under a script, and returns besides its
-// reply what reached the provider.
-func (st *stage) play(t testing.TB, c client, sc *scenario, script string) (reply, []faultinject.Exchange) {
+// play has a client ask for a scenario under a script. An error means that the
+// case has no outcome: somebody did not come to an end.
+func (st *stage) play(t testing.TB, c client, sc *scenario, script string) (outcome, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -119,26 +119,31 @@ func (st *stage) play(t testing.TB, c client, sc *scenario, script string) (repl
 	}
 	got, err := c.run(ctx, j)
 	if err != nil {
-		t.Fatalf("%s: %v", sc.name, err)
+		return outcome{}, fmt.Errorf("%s under %q: %w; the provider saw: %s", sc.name, script, err, story(st.of(turn)))
 	}
-	list, err := st.provider.WaitLog(ctx, func(l []faultinject.Exchange) bool {
+	_, err = st.provider.WaitLog(ctx, func(l []faultinject.Exchange) bool {
 		for _, x := range l {
-			if x.Ending == "" {
+			if x.Header.Get(faultinject.HeaderTurn) == turn && x.Ending == "" {
 				return false
 			}
 		}
 		return true
 	})
 	if err != nil {
-		t.Fatalf("%s: an exchange with the provider did not end: %v", sc.name, err)
+		return outcome{}, fmt.Errorf("%s under %q: an exchange did not end: %w; the provider saw: %s", sc.name, script, err, story(st.of(turn)))
 	}
+	return outcome{got, st.of(turn)}, nil
+}
+
+// of returns the exchanges of a turn.
+func (st *stage) of(turn string) []faultinject.Exchange {
 	var mine []faultinject.Exchange
-	for _, x := range list {
+	for _, x := range st.provider.Log() {
 		if x.Header.Get(faultinject.HeaderTurn) == turn {
 			mine = append(mine, x)
 		}
 	}
-	return got, mine
+	return mine
 }
 
 // story tells exchanges in a line.
