@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,17 +111,21 @@ func named(r *Route, known map[string]*origin) string {
 		return r.Upstream
 	}
 	for _, t := range r.Targets {
-		o := known[t.Upstream]
-		if o == nil {
-			continue
-		}
-		for _, p := range protectedPaths {
-			if p.dialect.Name() == o.kind() {
-				return p.upstream
-			}
+		if o := known[t.Upstream]; o != nil && o.kinds() != nil {
+			return atRoot(o.kinds()[0])
 		}
 	}
 	return protectedPaths[0].upstream
+}
+
+// atRoot is the upstream that requests of a dialect name at the root.
+func atRoot(kind string) string {
+	for _, p := range protectedPaths {
+		if p.dialect.Name() == kind {
+			return p.upstream
+		}
+	}
+	return kind // gemini
 }
 
 // targets refuses targets that do not exist, do not speak the same dialect, come
@@ -136,7 +141,7 @@ func (c *routeCheck) targets() {
 		c.say("upstream", "no upstream is called %q", clip(r.Upstream))
 		return
 	}
-	seen, kind, first := map[RouteTarget]bool{}, from.kind(), from.Name
+	seen, kinds, first := map[RouteTarget]bool{}, from.kinds(), from.Name
 	for i, t := range r.Targets {
 		at := fmt.Sprintf("targets[%d]", i)
 		o := c.known[t.Upstream]
@@ -150,10 +155,14 @@ func (c *routeCheck) targets() {
 		default:
 			seen[same] = true
 		}
-		if k := o.kind(); kind == "" {
-			kind, first = k, o.Name
-		} else if k != "" && k != kind {
-			c.say(at+".upstream", "%s speaks %s, but %s speaks %s: the targets of a route speak one dialect", o.Name, k, first, kind)
+		switch k := o.kinds(); {
+		case kinds == nil:
+			kinds, first = k, o.Name
+		case k == nil:
+		case len(inBoth(kinds, k)) == 0:
+			c.say(at+".upstream", "%s speaks %s, but %s speaks %s: the targets of a route speak one dialect", o.Name, strings.Join(k, " and "), first, strings.Join(kinds, " and "))
+		default:
+			kinds = inBoth(kinds, k)
 		}
 		if !o.ownCredential() && !o.sameHost(from) {
 			c.say(at+".upstream", "%s is another host than %s, which the requests name, and has no credential of its own: a caller's key is for the host it was given to; set upstreams.%s.credential", o.Name, from.Name, o.Name)
@@ -216,15 +225,40 @@ func matches(pattern, s string) bool {
 	}
 }
 
-// kind is the dialect that an upstream is known to speak, "" if its requests tell.
-func (o *origin) kind() string {
+// kinds are the dialects that an upstream is known to speak, nil if its requests
+// tell.
+func (o *origin) kinds() (all []string) {
+	host, family := o.target.URL.Host, o.family.Name()
 	switch {
 	case o.Dialect != "":
-		return o.Dialect
-	case o.Name == "openai", o.Name == "anthropic", strings.Contains(o.target.URL.Host, "anthropic"):
-		return o.family.Name()
+		return []string{o.Dialect}
+	case o.Name == "openai", strings.HasSuffix(host, "api.openai.com"):
+		for _, p := range protectedPaths {
+			if p.upstream == "openai" {
+				all = append(all, p.dialect.Name())
+			}
+		}
+		return all
+	case o.Name == "anthropic", strings.Contains(host, "anthropic"), family == "gemini":
+		return []string{family}
 	}
-	return ""
+	return nil
+}
+
+// inBoth is what two lists share.
+func inBoth(a, b []string) (both []string) {
+	for _, s := range a {
+		if slices.Contains(b, s) {
+			both = append(both, s)
+		}
+	}
+	return both
+}
+
+// mayHear reports whether an upstream may be sent a request of a dialect.
+func (o *origin) mayHear(kind string) bool {
+	k := o.kinds()
+	return k == nil || slices.Contains(k, kind)
 }
 
 // ownCredential reports whether an upstream needs none of the caller's.
@@ -286,6 +320,10 @@ func (s *Server) legs(r *request) ([]leg, relay.Config) {
 			l.model = r.asks.Model
 		}
 		l.path = r.pathAt(l.to)
+		if r.speaks.Name() == "gemini" {
+			// Its requests name the model in the path.
+			l.path, t.Model = modelInPath(l.path, l.model), ""
+		}
 		l.breaker = s.breakers.of(l.to.Name, l.model)
 		all = append(all, l)
 		cfg.Targets = append(cfg.Targets, relay.Target{
@@ -301,7 +339,7 @@ func (s *Server) routed(w *Route, r *request) bool {
 		return false
 	}
 	for _, t := range w.Targets {
-		if k := s.origins[t.Upstream].kind(); k != "" && k != r.speaks.Name() {
+		if !s.origins[t.Upstream].mayHear(r.speaks.Name()) {
 			return false
 		}
 	}
@@ -346,6 +384,22 @@ func (r *request) pathAt(o *origin) string {
 		}
 	}
 	return Join(o.base, rest)
+}
+
+// modelInPath puts another model's name into a path of Gemini's,
+// …/models/{model}:{method}.
+func modelInPath(target, model string) string {
+	path, query, _ := strings.Cut(target, "?")
+	at := strings.LastIndexByte(path, ':')
+	from := strings.LastIndex(path, "/models/") + len("/models/")
+	if at < from || from < len("/models/") {
+		return target
+	}
+	path = path[:from] + url.PathEscape(model) + path[at:]
+	if query != "" {
+		path += "?" + query
+	}
+	return path
 }
 
 // credentialQuery reports query parameters that callers identify themselves by.

