@@ -47,8 +47,9 @@ type Writer interface {
 	// (Open) are the client's, texts are cut. Rewrite runs before ds are folded
 	// into said. Ids, model and other identity come from said.Head; unknown
 	// fields of e survive. An event all of whose content was dropped renders
-	// as nothing. It may set ds[i].Seq to the event number it gave, so that
-	// the fold keeps the count.
+	// as nothing. In dialects that number or stage their events it may set Seq,
+	// Index, ID, Stage and Raw of ds[i], so that the fold keeps the count; the
+	// other writers advance said.Seq and said.Blocks[n].Stage themselves.
 	Rewrite(dst []byte, req *Request, e sse.Event, ds []turn.Delta, said *turn.Snapshot) []byte
 	// Emit renders block n of said, whole and closed: a complete tool call
 	// that was held back when its turn broke.
@@ -94,6 +95,9 @@ type Traits struct {
 	// SignedReasoning: reasoning blocks carry signatures; unfinished ones can
 	// neither be sent upstream nor simply go on after a restart.
 	SignedReasoning bool
+	// BoundReasoning: a reasoning block belongs to its id, so that an open one
+	// cannot be taken over by another attempt even when nothing of it was shown.
+	BoundReasoning bool
 	// LateUsage: usage may follow the finish in an event of its own.
 	LateUsage bool
 	// Marker: the end has a marker event after the finish ([DONE],

@@ -118,10 +118,28 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *request) (reason string, 
 			return unprotectedRequest, nil
 		}
 	}
-	if r.asks, err = r.speaks.Parse(r.plain); err != nil {
+	if r.asks, err = r.parse(); err != nil {
 		return unprotectedRequest, nil
 	}
+	r.asks.Keepalive = countsNoComments(r.header)
 	return "", nil
+}
+
+// parse reads the request in its dialect. Some say in the path what others say in
+// the body.
+func (r *request) parse() (*dialect.Request, error) {
+	if at, ok := r.speaks.(interface {
+		ParseAt(path string, body []byte) (*dialect.Request, error)
+	}); ok {
+		return at.ParseAt(r.path, r.plain)
+	}
+	return r.speaks.Parse(r.plain)
+}
+
+// countsNoComments recognises Codex, whose idle timer SSE comments do not reset
+// (WIRE 3.3).
+func countsNoComments(h upstream.Header) bool {
+	return strings.HasPrefix(h.Get("originator"), "codex") || strings.HasPrefix(strings.ToLower(h.Get("User-Agent")), "codex")
 }
 
 // upload is the body of a request that is relayed untouched.

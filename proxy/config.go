@@ -17,8 +17,9 @@ import (
 // Config configures a [Server]. The zero value of each field means the default
 // named beside it.
 type Config struct {
-	// Upstreams by name. "openai" (https://api.openai.com) and "anthropic"
-	// (https://api.anthropic.com) exist even if they are not listed.
+	// Upstreams by name. "openai" (https://api.openai.com), "anthropic"
+	// (https://api.anthropic.com) and "gemini"
+	// (https://generativelanguage.googleapis.com) exist even if they are not listed.
 	Upstreams []Upstream
 	// Routes in order; the first that matches a request counts.
 	Routes []Route
@@ -124,6 +125,7 @@ func (c Config) withDefaults() Config {
 	for _, def := range []Upstream{
 		{Name: "openai", URL: "https://api.openai.com"},
 		{Name: "anthropic", URL: "https://api.anthropic.com"},
+		{Name: "gemini", URL: "https://generativelanguage.googleapis.com"},
 	} {
 		if !hasUpstream(c.Upstreams, def.Name) {
 			c.Upstreams = append(c.Upstreams, def)

@@ -6,7 +6,9 @@ import (
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/anthropic"
+	"github.com/unbroken-llm/unbroken/dialect/gemini"
 	"github.com/unbroken-llm/unbroken/dialect/openaichat"
+	"github.com/unbroken-llm/unbroken/dialect/openairesponses"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -20,11 +22,26 @@ var protectedPaths = []struct {
 	upstream string
 }{
 	{"/v1/chat/completions", "/chat/completions", openaichat.Dialect{}, "openai"},
+	{"/v1/responses", "/responses", openairesponses.Dialect{}, "openai"},
 	// Not "/messages" alone: OpenAI's threads have messages too.
 	{"/v1/messages", "/v1/messages", anthropic.Dialect{}, "anthropic"},
 }
 
+// generative is the dialect of Gemini, whose paths hold the model's name:
+// …/models/{model}:streamGenerateContent?alt=sse and :generateContent.
+var generative = gemini.Dialect{}
+
+// generates reports whether a path is one of those. Without alt=sse a stream is a
+// JSON array, which is relayed untouched.
+func generates(path string) bool {
+	c := gemini.ReadPath(path)
+	return c.Generates() && !c.Array && c.Model != ""
+}
+
 func dialectNamed(name string) dialect.Dialect {
+	if name == generative.Name() {
+		return generative
+	}
 	for _, p := range protectedPaths {
 		if p.dialect.Name() == name {
 			return p.dialect
@@ -49,6 +66,8 @@ func newOrigin(u Upstream, base *url.URL) *origin {
 	switch {
 	case u.Dialect != "":
 		o.family = dialectNamed(u.Dialect)
+	case u.Name == "gemini" || strings.Contains(base.Host, "generativelanguage"):
+		o.family = generative
 	case u.Name == "anthropic" || strings.Contains(base.Host, "anthropic"):
 		o.family = anthropic.Dialect{}
 	default:
@@ -70,7 +89,10 @@ type route struct {
 // resolve finds the route of a request by its raw path and query.
 //
 //	POST /v1/chat/completions        chat, to openai
+//	POST /v1/responses               Responses, to openai
 //	POST /v1/messages                Messages, to anthropic
+//	POST /v1beta/models/…            Gemini, to gemini
+//	     /v1beta/…                   untouched, to gemini
 //	     /u/<name>/…                 that upstream; protected by the suffix of its path
 //	     /v1/messages/…              untouched, to anthropic
 //	     with an anthropic-version   untouched, to anthropic (its /v1/models, /v1/files …)
@@ -106,6 +128,11 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 			return r, true
 		}
 	}
+	if o := s.origins["gemini"]; o != nil && strings.HasPrefix(path, "/v1beta/") {
+		r := route{to: o, path: Join(o.base, target), tail: target}
+		r.speaks = speaking(method, r)
+		return r, true
+	}
 	o := s.origins["openai"]
 	if strings.HasPrefix(path, "/v1/messages/") || h.Has("anthropic-version") {
 		o = s.origins["anthropic"]
@@ -115,6 +142,9 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 
 func speaking(method string, r route) dialect.Dialect {
 	path, _, _ := strings.Cut(r.path, "?")
+	if method == "POST" && generates(r.path) && (r.to.Dialect == "" || r.to.Dialect == generative.Name()) {
+		return generative
+	}
 	for _, p := range protectedPaths {
 		if method == "POST" && strings.HasSuffix(path, p.suffix) && (r.to.Dialect == "" || r.to.Dialect == p.dialect.Name()) {
 			return p.dialect

@@ -11,10 +11,11 @@ import (
 type extent struct {
 	blocks, text int
 	closed       bool
+	seq          int64
 }
 
 func (s *Stream) extent() extent {
-	x := extent{blocks: len(s.said.Blocks)}
+	x := extent{blocks: len(s.said.Blocks), seq: s.said.Seq}
 	if b := s.said.Last(); b != nil {
 		x.text, x.closed = len(b.Text), b.Closed
 	}
@@ -24,6 +25,7 @@ func (s *Stream) extent() extent {
 // recede takes said back to x.
 func (s *Stream) recede(x extent) {
 	s.said.Truncate(x.blocks)
+	s.said.Seq = x.seq
 	if b := s.said.Last(); b != nil {
 		b.Cut(x.text)
 		b.Closed = x.closed

@@ -106,10 +106,10 @@ func (s *Stream) failure(reason string) dialect.Failure {
 		Type: c.Type, Code: c.Code,
 	}
 	switch c.Kind {
-	case interrupt.Permanent, interrupt.BadStatus, interrupt.Provider5xxMidStream, interrupt.Canceled:
+	case interrupt.OpenFailed, interrupt.Permanent, interrupt.BadStatus, interrupt.Provider5xxMidStream, interrupt.Canceled:
 		f.Message = c.Message
 	default:
-		// A socket's words, with its ports, help nobody who reads an SDK's
+		// What a broken socket says, with its ports, helps nobody who reads an SDK's
 		// error: cause and reason say it, and the log has the rest.
 	}
 	if c.Kind == interrupt.Permanent {

@@ -422,7 +422,7 @@ func (s *Stream) goesOn(b *turn.Block) bool {
 	if b.Kind != turn.Reasoning || b.Closed || b.Withdrawn {
 		return false
 	}
-	return !s.traits.SignedReasoning || len(b.Text) == 0
+	return !s.traits.SignedReasoning || len(b.Text) == 0 && !s.traits.BoundReasoning
 }
 
 // locate maps the delta's block to said; a delta of a suppressed block is taken

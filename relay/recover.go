@@ -119,7 +119,9 @@ func (s *Stream) blockFacts(f *planner.Facts, i int) {
 			f.HostedOpen = "hosted"
 		}
 	case turn.HostedResult:
-		// A result stands behind its call: the call is done.
+		// A result stands behind its call, or is an item of both: the call is
+		// done.
+		f.HostedSeen = true
 		f.HostedOpen = ""
 		if b.Closed {
 			f.Carried = true

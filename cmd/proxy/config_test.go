@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +57,8 @@ func TestExampleFileWithoutItsCommentMarks(t *testing.T) {
 	if len(l.problems) > 0 {
 		t.Fatal(l.problems)
 	}
-	local := l.settings.upstreams.list[2]
+	all := l.settings.upstreams.list
+	local := all[slices.IndexFunc(all, func(p *provider) bool { return p.Name == "local" })]
 	if got, want := local.Credential, (upstream.Field{Name: "Authorization", Value: "Bearer sk-local"}); got != want {
 		t.Errorf("credential %v, want %v", got, want)
 	}

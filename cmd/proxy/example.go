@@ -18,6 +18,7 @@ const exampleHead = `# Every setting of unbroken, with its default.
 const exampleUpstreams = `#upstreams:
 #  openai: https://api.openai.com
 #  anthropic: https://api.anthropic.com
+#  gemini: https://generativelanguage.googleapis.com
 #  # Reachable as http://127.0.0.1:8790/u/local/v1; a mapping, where a URL is not enough.
 #  local:
 `

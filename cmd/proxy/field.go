@@ -85,7 +85,7 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"admin_token", "", "Bearer token that /status.json asks for: env:NAME, file:PATH or the token itself.", secret{&s.adminToken, lookup}, ""},
 		{"drain", "30s", "How long streams may go on after the first SIGTERM. What is left then ends with an error. A second signal ends everything at once.", d(&s.drain, 0, day), ""},
 
-		{keyUpstreams, "", "Providers by name: NAME=URL; in the file a URL or a mapping. openai and anthropic exist without being listed. Each is also reachable under /u/NAME/.", &s.upstreams, "Upstreams"},
+		{keyUpstreams, "", "Providers by name: NAME=URL; in the file a URL or a mapping. openai, anthropic and gemini exist without being listed. Each is also reachable under /u/NAME/.", &s.upstreams, "Upstreams"},
 		{"ca_file", "", "Certificates (PEM file) to trust for upstreams, besides the system's.", path{&s.caFile}, ""},
 		{"dial_timeout", "10s", "Name resolution, connecting and TLS together.", d(&s.client.DialTimeout, ms, time.Hour), ""},
 

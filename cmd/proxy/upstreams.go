@@ -115,6 +115,8 @@ func (p *provider) complete() error {
 		name = "Authorization"
 		if p.Name == "anthropic" || strings.Contains(p.URL, "anthropic") {
 			name = "x-api-key"
+		} else if p.Name == "gemini" || strings.Contains(p.URL, "generativelanguage") {
+			name = "x-goog-api-key"
 		}
 	}
 	if strings.EqualFold(name, "Authorization") && !strings.Contains(text, " ") {

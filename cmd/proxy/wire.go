@@ -63,6 +63,7 @@ func (l *loading) providersOrDefaults() []*provider {
 var builtin = []proxy.Upstream{
 	{Name: "openai", URL: "https://api.openai.com"},
 	{Name: "anthropic", URL: "https://api.anthropic.com"},
+	{Name: "gemini", URL: "https://generativelanguage.googleapis.com"},
 }
 
 // trust is the certificates of a file. Upstreams get them besides the system's.

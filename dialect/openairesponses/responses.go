@@ -15,6 +15,7 @@ func (Dialect) Name() string { return "responses" }
 func (Dialect) Traits() dialect.Traits {
 	return dialect.Traits{
 		SignedReasoning: true, // encrypted_content
+		BoundReasoning:  true, // it belongs to its item's id
 		EventsMode:      true,
 	}
 }
