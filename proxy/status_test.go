@@ -59,6 +59,10 @@ func TestFarRetryAfterIsHandedOn(t *testing.T) {
 		a.answer(429, `{"error":{"message":"later","type":"rate_limit_error"}}`, "retry-after: 287441", "anthropic-ratelimit-requests-remaining: 0")
 	})
 	res := dial(t, start(t, p).addr).post("/v1/messages", messagesAsk).response()
+	// SDKs sleep for as long as they are told, be it for days, unless they are told not to try again.
+	if res.Header.Get("x-should-retry") != "false" {
+		t.Errorf("x-should-retry is %q", res.Header.Get("x-should-retry"))
+	}
 	if res.StatusCode != 429 || res.Header.Get("retry-after") != "287441" || res.Header.Get("anthropic-ratelimit-requests-remaining") != "0" || p.hits() != 1 {
 		t.Errorf("%d %v, %d requests", res.StatusCode, res.Header, p.hits())
 	}

@@ -70,7 +70,9 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 		return
 	}
 	s.out, s.held, s.holding = s.out[:0], s.held[:0], false
-	final := s.sum.Attempts > 1
+	// Tries of our own are spent, or the provider asked for a longer wait than
+	// anybody should sleep through: SDKs obey a Retry-After of hours.
+	final := s.sum.Attempts > 1 || reason == "retry_after_too_long"
 	if c.Kind == interrupt.Permanent && s.phase == refused && s.plan.how == pass &&
 		(s.target == 0 || s.sum.Attempts == 1 && !aboutTheTarget(c)) {
 		// The provider's final word on the client's own request outranks
