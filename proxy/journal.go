@@ -44,7 +44,6 @@ type journal struct {
 	behind []byte        // not yet written
 	at     int64         // its offset
 	acked  chan struct{} // closed when the writer has done what it can; nil while nobody waits
-	state  checkpoint.State
 	after  func(context.Context) // to be done when nothing is behind
 }
 

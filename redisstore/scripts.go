@@ -227,8 +227,3 @@ redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -ARGV[2] - 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {0}
 `)
-
-// scripts is every script, to be loaded ahead of use.
-var scripts = []*redis.Script{
-	claimScript, appendScript, markScript, releaseScript, deleteScript, restoreScript, readScript, offerScript,
-}

@@ -46,7 +46,7 @@ func (s *Stream) outcome() string {
 
 func (s *Stream) render(e dialect.Ending) {
 	if !e.UsageSent {
-		e.Usage = s.tokens.final(s.sum.Attempts <= 1, s.said.EstimateTokens(), int64(len(s.req.Body)/4))
+		e.Usage = s.tokens.final(s.firstHop(), s.said.EstimateTokens(), int64(len(s.req.Body)/4))
 	}
 	if e.FinishSent && !s.said.Usage.Known {
 		// The provider finished without a record: it is not ours to invent.
@@ -125,7 +125,7 @@ func (s *Stream) finalize(e End, outcome string) {
 	s.phase, s.flush = finished, true
 	s.fx.End = e
 	s.sum.Usage = s.said.Usage
-	s.sum.Repaid = s.tokens.paidAgain(s.sum.Attempts <= 1)
+	s.sum.Repaid = s.tokens.paidAgain(s.firstHop())
 	s.note(Note{Kind: NoteEnd, Reason: outcome, End: e, Summary: s.sum, Cause: s.first.cause, Estimated: s.tokens.estimated})
 }
 

@@ -181,7 +181,7 @@ func (f *Follower) Leave(now time.Time) Effects {
 func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
 	s := newStream(f.cfg, f.d, f.req, now)
 	f.ended = true
-	s.mark, s.offset = f.mark, f.mark.Size()
+	s.mark, s.offset, s.taken = f.mark, f.mark.Size(), true
 	s.begin(now)
 	s.tokens.count(f.src.Usage)
 	none := turn.Snapshot{Head: f.src.Head, Usage: f.src.Usage}

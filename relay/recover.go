@@ -280,7 +280,7 @@ func (s *Stream) withdrawAll(reason string) {
 // wait schedules the next attempt, or opens it at once.
 func (s *Stream) wait(p planner.Plan, how joinMode) {
 	kept := how == joinText
-	s.tokens.turnOver(s.sum.Attempts <= 1, s.said.EstimateTokens(), kept)
+	s.tokens.turnOver(s.firstHop(), s.said.EstimateTokens(), kept)
 	s.plan = pendingPlan{how: how, manner: p.Manner}
 	s.phase = waiting
 	s.wakeAt = s.now.Add(p.Wait)

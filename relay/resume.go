@@ -23,7 +23,7 @@ func Resume(c Config, d dialect.Dialect, req *dialect.Request, log []byte, now t
 	if err != nil {
 		return nil, Effects{}, fmt.Errorf("resume turn: %w", err)
 	}
-	s.offset = s.mark.Size()
+	s.offset, s.taken = s.mark.Size(), true
 	s.begin(now)
 	s.said = turn.Snapshot{Head: said.Head, Usage: said.Usage, Seq: 0}
 	s.mark.Recede(&s.said)

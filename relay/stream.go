@@ -46,6 +46,7 @@ type Stream struct {
 	counted bool          // so was a usage record with or after it
 	odd     string        // why this stream can be relayed but not spliced; "": it can
 	tokens  tally         // output and prompt tokens over the hops
+	taken   bool          // over from another process, whose attempt was the first
 
 	// the attempts
 	phase    phase
@@ -165,6 +166,16 @@ func (s *Stream) Done() bool { return s.phase == finished }
 
 // Attempt is the number of the current attempt, from 1.
 func (s *Stream) Attempt() int { return s.attempt }
+
+// firstHop reports whether the current attempt is the first that anybody made for
+// this turn, so that nothing is paid again.
+func (s *Stream) firstHop() bool {
+	n := s.sum.Attempts
+	if s.taken {
+		n++
+	}
+	return n <= 1
+}
 
 // Visible reports whether the client has seen content.
 func (s *Stream) Visible() bool { return s.visible }

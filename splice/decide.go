@@ -104,7 +104,7 @@ func (s *Seam) conclude() {
 			s.fail(Unanchored)
 			return
 		}
-		s.joined(a.kind|Exact, a.begin+doubled(s.after, a.lead), 0)
+		s.joined(a.kind, a.begin+doubled(s.after, a.lead), 0)
 		return
 	}
 	if s.talk.firm {

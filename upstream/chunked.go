@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"errors"
-	"io"
 )
 
 // chunked removes the chunked transfer coding (RFC 9112, section 7.1) in place. It keeps no bytes: whatever one read delivered is
@@ -194,14 +193,6 @@ func (c *chunked) sized() {
 	} else {
 		c.state = chunkData
 	}
-}
-
-// ended answers the end of input: io.EOF behind the last chunk, otherwise the body was cut.
-func (c *chunked) ended() error {
-	if c.state == chunkDone {
-		return io.EOF
-	}
-	return io.ErrUnexpectedEOF
 }
 
 func hexDigit(b byte) (uint64, bool) {

@@ -176,12 +176,3 @@ func failure(t *testing.T, err error) *Error {
 	}
 	return e
 }
-
-func wait(t *testing.T, ch <-chan struct{}, what string) {
-	t.Helper()
-	select {
-	case <-ch:
-	case <-time.After(patience):
-		t.Fatalf("%s did not happen", what)
-	}
-}

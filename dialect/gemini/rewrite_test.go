@@ -34,11 +34,12 @@ func rewrite(t *testing.T, s *turn.Snapshot, edit func([]turn.Delta), chunk stri
 	if out == "" {
 		return ""
 	}
-	out, ok := strings.CutSuffix(out, "\r\n\r\n")
-	if out, ok = strings.CutPrefix(out, "data: "); !ok {
+	data, ended := strings.CutSuffix(out, "\r\n\r\n")
+	data, begun := strings.CutPrefix(data, "data: ")
+	if !begun || !ended {
 		t.Fatalf("not framed like the stream: %q", out)
 	}
-	return out
+	return data
 }
 
 func skip(kinds ...turn.Kind) func([]turn.Delta) {

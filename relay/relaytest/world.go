@@ -278,9 +278,7 @@ func (r *run) perform(fx relay.Effects, now time.Time) {
 	if fx.End != relay.Open {
 		r.res.End = fx.End
 	}
-	for _, n := range fx.Notes {
-		r.res.Notes = append(r.res.Notes, n)
-	}
+	r.res.Notes = append(r.res.Notes, fx.Notes...)
 }
 
 // wholeEvents checks the one-writer law: every write is whole units.
