@@ -54,6 +54,7 @@ func TestAbandonedRequestsLeaveNothing(t *testing.T) {
 	})
 	p.arrived = make(chan *asked, 1<<16)
 	s := start(t, p, func(c *Config) {
+		c.Observer, c.Log = nil, nil // the test's, and they remember
 		c.WriteStall = 300 * time.Millisecond
 		c.Store = checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now, MaxTotal: 1 << 20})
 		c.Breaker.Failures = -1 // back-off is what is to be abandoned, not what is to open
