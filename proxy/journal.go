@@ -40,10 +40,10 @@ type journal struct {
 	open   bool // there is a record to write
 	lost   bool // there is no checkpoint, or none any more
 	fenced bool
-	busy   bool          // a writer goroutine runs
-	behind []byte        // not yet written
-	at     int64         // its offset
-	acked  chan struct{} // closed when the writer has done what it can; nil while nobody waits
+	busy   bool                  // a writer goroutine runs
+	behind []byte                // not yet written
+	at     int64                 // its offset
+	acked  chan struct{}         // closed when the writer has done what it can; nil while nobody waits
 	after  func(context.Context) // to be done when nothing is behind
 }
 
