@@ -77,6 +77,7 @@ func (t *tale) tell(l *slog.Logger, r *request) {
 		slog.Int("status", t.sum.Status),
 		slog.Int("attempts", t.sum.Attempts),
 		slog.Int("recoveries", t.sum.Recoveries),
+		slog.Int64("repaid", t.sum.Repaid),
 		slog.Any("causes", t.causes),
 		slog.Any("reasons", t.reasons),
 		slog.Int64("events", t.sum.Events),

@@ -146,7 +146,7 @@ func (s *Server) takeOver(j *journal, f checkpoint.Fence, left *checkpoint.Recor
 	}
 	if n == len(left.Log) {
 		j.hold(f, *left)
-		return left.Log
+		return append([]byte{}, left.Log...) // empty is not nothing: the provider was asked
 	}
 	// What its process had not written whole is not there; what is, is written
 	// again, since a log only grows.
