@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -74,11 +75,12 @@ type replicaProcess struct {
 	once sync.Once
 }
 
-func serveProcess(t *testing.T, path, store, upstream string) *replicaProcess {
+func serveProcess(t *testing.T, path, store, upstream string, more ...string) *replicaProcess {
 	t.Helper()
 	r := &replicaProcess{log: &bytes.Buffer{}}
 	r.cmd = exec.Command(path, "serve", "--listen", "127.0.0.1:0", "--admin", "off", "--store", store,
 		"--ack-wait", "2s", "--upstream", "openai="+upstream, "--upstream", "anthropic="+upstream)
+	r.cmd.Args = append(r.cmd.Args, more...)
 	r.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 	r.cmd.Stderr = r.log
 	out, err := r.cmd.StdoutPipe()
@@ -205,6 +207,68 @@ func TestOneTurnOnTwoReplicas(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A replica is told to go while many turns run, and its drain is too short for
+// them: every client that retries once, at the replica that is left, has its turn.
+func TestRollingRestartLosesNoTurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes are started")
+	}
+	const clients = 16
+	redis, path := redisServer(t), binary(t)
+	provider := newProvider(t, faultinject.OpenAI).provider
+	one := serveProcess(t, path, redis, provider.URL(), "--drain", "50ms")
+	two := serveProcess(t, path, redis, provider.URL())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ph := &deathPhase{answer: "tool"}
+	began := make(chan struct{}, clients)
+	cut := make(chan bool, clients)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			d := []string{"chat", "messages"}[i%2]
+			prompt, run := fmt.Sprintf("Client %d.", i), fmt.Sprintf("rolling-%d-%d", i, turns.Add(1))
+			want, err := askTurn(ctx, two.base, d, prompt, run+"-uncut", ph, "", nil)
+			if err != nil {
+				t.Errorf("client %d, undisturbed: %v", i, err)
+			}
+			var once sync.Once
+			first, err := askTurn(ctx, one.base, d, prompt, run, ph, "attempt *: pace 250ms", func(h *heardTurn) bool {
+				if h.text != "" {
+					once.Do(func() { began <- struct{}{} })
+				}
+				return false
+			})
+			once.Do(func() { began <- struct{}{} })
+			cut <- err != nil
+			got := first
+			if err != nil {
+				got, err = askTurn(ctx, two.base, d, prompt, run, ph, "", nil)
+			}
+			if err != nil || got.String() == "" || got.text != want.text || got.finish != want.finish || len(got.calls) != len(want.calls) {
+				t.Errorf("client %d got %v, %v; undisturbed it is %v", i, got, err, want)
+			}
+		})
+	}
+	for range clients {
+		<-began
+	}
+	if err := one.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	n := 0
+	for range clients {
+		if <-cut {
+			n++
+		}
+	}
+	if n == 0 {
+		t.Error("no stream was cut: this tests nothing")
+	}
+	t.Logf("%d of %d streams were cut and carried on elsewhere", n, clients)
 }
 
 // heardTurn is what a client has read of a stream.
