@@ -98,6 +98,9 @@ func (d *drive) read() bool {
 		return false
 	}
 	if rec.Owner != "" && rec.Owner != t.owner {
+		if t.token != "" { // who was the newest to the last owner is so to this one
+			d.outdone = d.outdone || d.srv.outdone(d.seat.at.key, t.owner, t.token)
+		}
 		t.owner, t.token = rec.Owner, ""
 	}
 	d.announce(ctx)
@@ -155,7 +158,7 @@ func (s *Server) look(ctx context.Context, key checkpoint.TurnKey, offset int64)
 // something to do.
 func (d *drive) takeOver() bool {
 	t := d.tail
-	if !d.seat.newest() || d.srv.outdone(d.seat.at.key, t.owner, t.token) {
+	if d.outdone || !d.seat.newest() || d.srv.outdone(d.seat.at.key, t.owner, t.token) {
 		d.giveUp(newer)
 		return false
 	}

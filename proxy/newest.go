@@ -25,7 +25,7 @@ const noticeRun checkpoint.RunID = "notice"
 // announce makes this connection the newest one to the turn's owner, once.
 func (d *drive) announce(ctx context.Context) {
 	t := d.tail
-	if d.srv.ownStore || t.token != "" || t.owner == "" || !d.seat.newest() {
+	if d.srv.ownStore || d.outdone || t.token != "" || t.owner == "" || !d.seat.newest() {
 		return
 	}
 	mine := token()
@@ -35,8 +35,15 @@ func (d *drive) announce(ctx context.Context) {
 			time.Sleep(time.Millisecond) // another newcomer is in between its three calls
 			continue
 		}
-		if err != nil || d.srv.store.Mark(ctx, f, checkpoint.State{Causes: []string{mine}}) != nil {
-			return // fenced: somebody newer is there; else it is tried with the next read
+		if err == nil {
+			err = d.srv.store.Mark(ctx, f, checkpoint.State{Causes: []string{mine}})
+		}
+		if errors.Is(err, checkpoint.ErrFenced) {
+			d.outdone = true // somebody newer is there
+			return
+		}
+		if err != nil {
+			return // it is tried with the next read
 		}
 		_ = d.srv.store.Release(ctx, f)
 		t.token = mine
@@ -70,7 +77,7 @@ func (d *drive) superseded() bool {
 	if d.seat == nil {
 		return false
 	}
-	if !d.seat.newest() {
+	if d.outdone || !d.seat.newest() {
 		return true
 	}
 	owner, mine := d.srv.owner, ""
@@ -80,6 +87,6 @@ func (d *drive) superseded() bool {
 	if d.tail == nil && !d.log.held() {
 		return false // nobody else can know of the turn
 	}
-	d.outdone = d.outdone || d.srv.outdone(d.seat.at.key, owner, mine)
+	d.outdone = d.srv.outdone(d.seat.at.key, owner, mine)
 	return d.outdone
 }
