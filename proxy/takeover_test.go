@@ -708,3 +708,46 @@ func TestRunIsNamedByItsIdempotencyKey(t *testing.T) {
 		}
 	}
 }
+
+// The process that has a turn dies while two others follow it: the one whose client
+// came last carries it on, and the other one, which may be the first to notice, has
+// no say in that.
+func TestNewestFollowerInherits(t *testing.T) {
+	for _, sp := range speakers {
+		t.Run(sp.name, func(t *testing.T) {
+			var over atomic.Bool
+			p := newProvider(t, func(a *asked) {
+				if over.Load() {
+					sp.answer(a)
+					return
+				}
+				a.stream()
+				a.chunks(sp.head...)
+				a.chunk(sp.text(said))
+				a.hang()
+			})
+			c := newCommon()
+			one, v := replica(t, p, c)
+			two, _ := replica(t, p, c)
+			three, _ := replica(t, p, c)
+			var open []*http.Response
+			for _, s := range []*proxied{one, two, three} {
+				res := dial(t, s.addr).post(sp.path, sp.ask, "X-Run-Id: r1").response()
+				until(t, res.Body, "runs into")
+				open = append(open, res)
+			}
+			over.Store(true)
+			kill(one, v)
+			got, err := allOf(open[2])
+			if err != nil || !strings.Contains(got, "woods") || !strings.Contains(got, sp.finish[1]) {
+				t.Errorf("the newest got %q, %v", got, err)
+			}
+			if got, err := allOf(open[1]); err == nil || strings.Contains(got, "look") || !strings.Contains(got, "newer connection") {
+				t.Errorf("the one before got %q, %v", got, err)
+			}
+			if p.hits() != 2 {
+				t.Errorf("the provider was asked %d times", p.hits())
+			}
+		})
+	}
+}
