@@ -24,6 +24,9 @@ type Ability struct {
 	Flags   Flags
 	// Echoes: a prefill answer may begin with the prefix again.
 	Echoes bool
+	// NoFinish: the host gives no finish_reason; its turns end with a usage
+	// record and the end marker (Snowflake).
+	NoFinish bool
 	// Pings: the host is known to ping through silent phases, so that byte
 	// silence means a dead connection there too.
 	Pings bool

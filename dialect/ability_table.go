@@ -93,6 +93,14 @@ var openRouter = []string{"openrouter.ai", "openrouter.ai/*", "*.openrouter.ai",
 
 // abilities is WIRE 2.1 as data; the first row that fits counts.
 var abilities = []AbilityRule{
+	{ // Recorded: [DONE] behind a usage record, and no finish_reason (openai-compat-other/snowflake-thinking).
+		Hosts: []string{"*.snowflakecomputing.com", "*.snowflakecomputing.com/*"}, Models: prefillClaude,
+		Ability: Ability{Manners: prefillThenAsk, NoFinish: true},
+	},
+	{
+		Hosts:   []string{"*.snowflakecomputing.com", "*.snowflakecomputing.com/*"},
+		Ability: Ability{Manners: askOnly, NoFinish: true},
+	},
 	{ // Comments run through every silent phase (recorded: openrouter/claude-thinking).
 		Hosts: openRouter, Models: prefillClaude,
 		Ability: Ability{Manners: prefillThenAsk, Pings: true},

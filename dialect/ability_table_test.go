@@ -8,6 +8,9 @@ import (
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
+// unfinished is an ability of a host that gives no finish_reason.
+func unfinished(a Ability) Ability { a.NoFinish = true; return a }
+
 func TestAbilityOfEveryRowOfTheTable(t *testing.T) {
 	prefill := Ability{Manners: []turn.Manner{turn.Prefill, turn.Asked}}
 	asked := Ability{Manners: []turn.Manner{turn.Asked}}
@@ -45,8 +48,8 @@ func TestAbilityOfEveryRowOfTheTable(t *testing.T) {
 		{"openrouter sonnet 4.5", "openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", pings(prefill)},
 		{"openrouter claude 4.6", "openrouter.ai/api/v1", "anthropic/claude-sonnet-4.6", pings(asked)},
 		{"openrouter others", "openrouter.ai/api/v1", "qwen/qwen3-235b", pings(asked)},
-		{"snowflake claude 4", "org.snowflakecomputing.com", "claude-4-sonnet", prefill},
-		{"snowflake claude 4.6", "org.snowflakecomputing.com", "claude-sonnet-4-6", asked},
+		{"snowflake claude 4", "org.snowflakecomputing.com", "claude-4-sonnet", unfinished(prefill)},
+		{"snowflake claude 4.6", "org.snowflakecomputing.com", "claude-sonnet-4-6", unfinished(asked)},
 		{"deepseek beta", "api.deepseek.com/beta", "deepseek-chat", with(prefill, Flags{Prefix: true})},
 		{"deepseek without beta", "api.deepseek.com", "deepseek-chat", asked},
 		{"mistral", "api.mistral.ai", "magistral-medium-latest", echoes(with(prefill, Flags{Prefix: true}))},

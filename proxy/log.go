@@ -28,6 +28,7 @@ type tale struct {
 	end     relay.End
 	sum     relay.Summary
 	causes  []string
+	detail  string // what the transport last said
 	target  string // the last one
 	blame   interrupt.Blame
 	reasons []string
@@ -45,6 +46,13 @@ func (d *drive) observe() {
 			if len(d.tale.causes) < checkpoint.MaxCauses {
 				d.tale.causes = append(d.tale.causes, n.Cause.Kind.String())
 				d.tale.reasons = append(d.tale.reasons, n.Plan.Reason)
+			}
+			switch n.Cause.Kind {
+			case interrupt.OpenFailed, interrupt.ConnectionReset, interrupt.GoAway:
+				// The transport's own words hold no credential; a provider's
+				// might quote the turn.
+				d.tale.detail = n.Cause.Message
+			default:
 			}
 		case relay.NoteDemoted:
 			d.srv.abilities.demote(d.legs[n.Target].to, d.legs[n.Target].model, n.Manner)
@@ -80,6 +88,7 @@ func (t *tale) tell(l *slog.Logger, r *request) {
 		slog.Int64("repaid", t.sum.Repaid),
 		slog.Any("causes", t.causes),
 		slog.Any("reasons", t.reasons),
+		slog.String("detail", clip(t.detail)),
 		slog.Int64("events", t.sum.Events),
 		slog.Int64("bytes_in", t.sum.BytesIn),
 		slog.Int64("bytes_out", t.sum.BytesOut),

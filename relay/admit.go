@@ -101,7 +101,15 @@ func (s *Stream) finished(saw sight) bool {
 	if !s.said.Finished() {
 		return saw.terminal && s.said.Head != nil
 	}
-	return saw.finish && len(s.said.Ends) >= s.req.N || saw.terminal
+	return saw.finish && len(s.said.Ends) >= s.req.N && !s.overHalfCall() || saw.terminal
+}
+
+// overHalfCall reports whether the turn's finish asks for a call that is not whole.
+// That may be how the provider ends it, but a finish alone does not prove it: only
+// with the end marker, or a polite end of the body, is it the provider's answer.
+func (s *Stream) overHalfCall() bool {
+	_, unfinished := s.said.Calls()
+	return unfinished > 0 && s.said.End().Why != turn.Length
 }
 
 // sight is what one event brought.

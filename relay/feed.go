@@ -88,7 +88,7 @@ func (s *Stream) unit(e sse.Event) {
 	s.sum.Events++
 	h.crlf = bytes.HasSuffix(e.Raw, []byte("\r\n"))
 	if err != nil {
-		s.invalid(e, err)
+		s.invalid(err)
 		return
 	}
 	h.any = true
@@ -109,17 +109,11 @@ func (s *Stream) unit(e sse.Event) {
 	s.event(e, ds)
 }
 
-// invalid takes an event that the dialect cannot make sense of. While the stream
-// just passes, JSON that is whole is still the provider's answer: it goes through,
-// and only a splice is out of the question (FIELD-REPORTS C13). Anything else would
-// lose content.
-func (s *Stream) invalid(e sse.Event, err error) {
-	switch {
-	case s.phase != reading:
-	case s.hop.mode == pass && jsonwalk.Valid(e.Data):
-		s.odd = err.Error()
-		s.emit(e.Raw)
-	default:
+// invalid takes an event that the dialect cannot make sense of: not JSON, or one
+// that would begin a second message or write over a block (FIELD-REPORTS D1, D2).
+// What is merely unknown or oddly shaped was decoded and goes through.
+func (s *Stream) invalid(err error) {
+	if s.phase == reading {
 		s.interrupted(interrupt.Cause{Kind: interrupt.Malformed, Type: "invalid_event", Message: err.Error()})
 	}
 }
@@ -204,7 +198,14 @@ func (s *Stream) breaks(ds []turn.Delta) bool {
 
 // premature reports whether d, of the event ds, is an end marker before the end.
 func (s *Stream) premature(d *turn.Delta, ds []turn.Delta) bool {
-	return d.Kind == turn.Terminal && !s.ends && !finishes(ds) && !s.said.Finished() && !s.hop.counted
+	return d.Kind == turn.Terminal && !s.ends && !finishes(ds) && !s.said.Finished() && !s.endsUncalled()
+}
+
+// endsUncalled reports whether the turn may end without a semantic end: on a host
+// that never gives one, behind its usage record, and not over an unfinished call.
+func (s *Stream) endsUncalled() bool {
+	_, unfinished := s.said.Calls()
+	return s.hop.counted && unfinished == 0 && s.cfg.Targets[s.target].Ability.NoFinish
 }
 
 // mend moves the half of a surrogate pair that ends the texts of ds to the half
@@ -321,7 +322,7 @@ func (s *Stream) endOfEvents(e interrupt.Ended) {
 	}
 	switch s.phase {
 	case reading:
-		if s.said.Finished() {
+		if s.said.Finished() && (e.How == interrupt.EOF || !s.overHalfCall()) {
 			s.release()
 			s.seal()
 			s.terminate()

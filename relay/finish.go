@@ -163,6 +163,7 @@ func (s *Stream) tick() {
 	case opening, reading, refused, whole:
 		if c := s.watch.Check(s.now); c.Kind != interrupt.None {
 			if s.phase == refused {
+				s.partial = true
 				s.judge(false)
 				break
 			}

@@ -227,6 +227,11 @@ func (s *Stream) probe(ds []turn.Delta) splice.Verdict {
 				// the sentinel, and as good as an empty prefill.
 				v = h.repeated()
 			}
+			if v.State == splice.Failed && d.Kind == turn.Finish && d.Why == turn.Filtered {
+				// The provider's word on the turn, with or without new text:
+				// asking again would only be told the same.
+				v = splice.Verdict{State: splice.Joined, Kind: splice.Empty, Skip: len(h.plain)}
+			}
 		case turn.Skip, turn.Head, turn.Sign, turn.Extra, turn.Close, turn.Count, turn.Pulse, turn.Fault, turn.Opaque:
 		}
 		if v.State != splice.Holding {

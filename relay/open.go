@@ -13,7 +13,7 @@ const maxRefusal = 64 << 10
 
 // opened takes the response head of the current attempt.
 func (s *Stream) opened(o Opened) {
-	s.head = o
+	s.head, s.partial = o, false
 	s.watch.Opened(s.now)
 	switch {
 	case o.Status < 200 || o.Status > 299:
@@ -61,6 +61,7 @@ func (s *Stream) ended(e interrupt.Ended) {
 	case closing:
 		s.terminate()
 	case refused:
+		s.partial = e.How != interrupt.EOF
 		s.judge(false)
 	case whole:
 		if e.How != interrupt.EOF {

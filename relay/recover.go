@@ -40,7 +40,7 @@ func (s *Stream) remember(c interrupt.Cause) {
 		return // that nobody was asked explains less than what a provider said
 	}
 	s.first.set, s.first.cause = true, c
-	if s.phase == refused {
+	if s.phase == refused && !s.partial {
 		s.first.status, s.first.header = s.head.Status, s.head.Header
 		s.first.body = cloned(s.body)
 	}

@@ -55,6 +55,7 @@ type Stream struct {
 	hop      hop
 	watch    interrupt.Watch
 	body     []byte // of an error status or a whole answer
+	partial  bool   // it was cut
 	head     Opened // of the current attempt
 	first    refusal
 	plan     pendingPlan
@@ -244,6 +245,9 @@ func (s *Stream) end() Effects {
 		if len(s.out) > 0 {
 			s.fx.Client = s.out
 			s.sum.BytesOut += int64(len(s.out))
+			if n := len(s.notes); n > 0 && s.notes[n-1].Kind == NoteEnd {
+				s.notes[n-1].Summary.BytesOut = s.sum.BytesOut
+			}
 			s.lastOut = s.now
 		}
 		s.persist()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
 )
@@ -94,6 +95,10 @@ func retire(cc *http2.ClientConn) {
 	}
 }
 
+// deaf is how long a request may have waited for its response head in vain before its connection is held to be at fault,
+// too, and takes no further one: a middlebox that answers pings for a dead server would swallow every retry.
+const deaf = time.Second
+
 // h2link is a reserved stream on a connection.
 type h2link struct {
 	host   *host
@@ -107,6 +112,7 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 	unbind := context.AfterFunc(ctx, cancel)
 	own = context.WithValue(own, connKey{}, &brought{cc: l.cc})
 	up := &h2upload{}
+	began := time.Now()
 	res, err := l.host.client.h2.RoundTrip(l.request(own, t, r, up))
 	if !unbind() {
 		cancel()
@@ -114,6 +120,9 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 		if err == nil {
 			s = Partial
 			_ = res.Body.Close()
+		}
+		if time.Since(began) > deaf {
+			retire(l.cc)
 		}
 		return nil, ended(ctx, OpHead, s)
 	}
