@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"strings"
 	"testing"
@@ -357,4 +358,32 @@ func TestH2ConcurrentOpensShareOneConnection(t *testing.T) {
 	if p.accepted() != 1 {
 		t.Errorf("%d connections, want 1", p.accepted())
 	}
+}
+
+// A connection that answers pings and swallows requests (a load balancer in front of a dead server) looks alive for
+// ever. Whoever waited on it in vain leaves it to nobody else: the next request goes out on a fresh one.
+func TestH2DeafConnectionIsLeft(t *testing.T) {
+	p := h2peer(t, func(conn int, f *frames) {
+		for {
+			id, _ := f.request()
+			if id == 0 {
+				return
+			}
+			if conn > 0 {
+				f.head(id, true, ":status", "200")
+			}
+		}
+	})
+	c := newClient(t, Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), deaf+200*time.Millisecond)
+	defer cancel()
+	_, err := c.Open(ctx, p.target("h2c"), post("{}"))
+	if e := failure(t, err); e.Kind != Timeout {
+		t.Fatalf("got %v, want a timeout", e)
+	}
+	res, err := c.Open(within(t), p.target("h2c"), post("{}"))
+	if err != nil || res.Status != 200 {
+		t.Fatalf("the next request: %v", err)
+	}
+	_ = res.Close()
 }
