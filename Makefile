@@ -18,6 +18,7 @@ RACE  := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 FUZZTIME ?= 20s
+BATTERY  ?= Everywhere
 BENCH    ?= .
 PKG      ?= ./...
 
@@ -66,7 +67,7 @@ purity: ## The laws of imports, purity and file length
 
 .PHONY: battery
 battery: ## Cut every recorded stream at every event boundary (minutes)
-	$(GO) test -count=1 -v -timeout 20m -run Everywhere ./relay -battery.full
+	$(GO) test -count=1 -v -timeout 20m -run '$(BATTERY)' ./relay -battery.full
 
 .PHONY: clients
 clients: ## Install the npm clients that make test then runs against the proxy

@@ -32,7 +32,8 @@ func TestCostIsLinear(t *testing.T) {
 		n, f := scriptCalls(srv)-calls, s.Stats().Flushes-flushes
 		perByte[size] = float64(sent) / float64(size)
 		t.Logf("%10d %12d %10.3f %14d %10d", size, sent, perByte[size], n, f)
-		if most := int64(size/(32<<10) + 2); n > most {
+		// Half a batch on the average is as small as they get when the pipeline is quicker than the writer.
+		if most := int64(size/(16<<10) + 4); n > most {
 			t.Errorf("%d script calls for %d bytes, at most %d", n, size, most)
 		}
 		h.Settle(checkpoint.State{Phase: checkpoint.Finished})

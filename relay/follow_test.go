@@ -49,11 +49,13 @@ func TestFollowedToTheEnd(t *testing.T) {
 					t.Fatal(err)
 				}
 				if kept, err := turn.Replay(first.Log); err != nil || !kept.Finished() {
-					t.Skipf("not a turn that ended: %v", err)
+					t.Logf("not a turn that ended: %v", err)
+					return
 				}
 				want, err := read(first.Body)
 				if err != nil {
-					t.Skipf("not comparable: %v", err)
+					t.Logf("not comparable: %v", err)
+					return
 				}
 				for _, piece := range []int{61, 1 << 20} {
 					res, err := w.Follow(r.Request, first.Log, piece, func(relaytest.Request) relaytest.Reply {

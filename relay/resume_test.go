@@ -38,7 +38,8 @@ func (f family) killedEverywhere(t *testing.T, on again, recs []relaytest.Record
 			}
 			want, err := f.read(r.Stream())
 			if err != nil {
-				t.Skipf("not comparable: %v", err)
+				t.Logf("not comparable: %v", err)
+				return
 			}
 			f.killed(t, r, want, on)
 		})

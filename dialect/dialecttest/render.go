@@ -61,11 +61,13 @@ func opens(ds []turn.Delta, n int) bool {
 // finish takes the end of the turn away and lets the dialect render it.
 func (b *bench) finish(t *testing.T) {
 	if !b.all.Finished() || len(b.all.Ends) != 1 {
-		t.Skip("the turn has no single end")
+		t.Log("the turn has no single end")
+		return
 	}
 	end := b.all.End()
 	if end.Why == turn.Broken {
-		t.Skip("the provider's end is a failure")
+		t.Log("the provider's end is a failure")
+		return
 	}
 	var client []byte
 	said := new(turn.Snapshot)
@@ -79,7 +81,8 @@ func (b *bench) finish(t *testing.T) {
 		}
 	}
 	if said.Head == nil {
-		t.Skip("the head comes with the finish")
+		t.Log("the head comes with the finish")
+		return
 	}
 	client = b.d.Finish(client, b.req, said, dialect.Ending{Why: end.Why, Reason: end.Reason, Usage: b.all.Usage})
 	s := Read(t, b.d, b.req, client)
