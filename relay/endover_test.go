@@ -136,3 +136,20 @@ func TestCutErrorBodyIsReplaced(t *testing.T) {
 		}
 	}
 }
+
+// An asked model says that nothing is missing, when the text it would go on with is
+// closed already: neither the word nor an empty block for it reaches the client.
+func TestSentinelBehindClosedTextOpensNoBlock(t *testing.T) {
+	const (
+		text  = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"All is said.\"}}\n\nevent: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
+		think = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}}\n\nevent: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"hm\"}}\n\n"
+		end   = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":9}}\n\n"
+	)
+	word := strings.Replace(text, "All is said.", "[[COMPLETE]]", 1)
+	res := play(t, messages.d, msgQ, dialect.Ability{Manners: []turn.Manner{turn.Asked}},
+		attempts(broken(msgHead, text, think), stream(msgHead, word, end, msgStop)))
+	got := string(res.Body)
+	if strings.Contains(got, "COMPLETE") || strings.Count(got, `"content_block":{"type":"text"`) != 1 || res.End != relay.Clean || !strings.Contains(got, "end_turn") {
+		t.Errorf("ended %v: %s", res.End, got)
+	}
+}

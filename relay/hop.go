@@ -49,6 +49,7 @@ type hop struct {
 	queue     []owned        // events that wait for the decision
 	skip      int            // decoded bytes at the front of its text that the client has
 	swallow   bool           // leading whitespace was already shown
+	mute      bool           // its text is only the sentinel, with nowhere to go
 	guard     *splice.Guard  // against the sentinel behind new text, asked hops only
 	heard     int            // decoded bytes of its text that the guard has seen
 	passed    int            // decoded bytes of its text that were edited

@@ -123,6 +123,9 @@ func (s *Stream) join(e sse.Event, ds []turn.Delta) {
 	}
 	s.note(Note{Kind: NoteSeam, Reason: v.Kind.String(), Held: len(h.plain), Skipped: v.Skip, Manner: s.plan.manner})
 	h.seam, h.skip, h.plain = nil, v.Skip, nil
+	// Nothing is missing, and no open text could take it: no block is opened for
+	// the word that says so.
+	h.mute = v.Kind.Base() == splice.Sentinel && h.joint < 0
 	queue := h.queue
 	h.queue = nil
 	if h.stop != "" {
@@ -383,6 +386,7 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 		default:
 			to = *next
 		}
+	case d.Of == turn.Prose && h.mute:
 	case d.Of == turn.Prose && h.joint >= 0 && !h.jointUsed && !s.said.Blocks[h.joint].Closed:
 		h.jointUsed = true
 		h.place = append(h.place, h.joint)
