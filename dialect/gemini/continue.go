@@ -243,7 +243,7 @@ func (e *edit) extend(parts []piece) bool {
 			text = jsonwalk.Unescape(text, p.text)
 		}
 		behind = append(behind, `,{"role":"user","parts":[{"text":`...)
-		behind = append(append(behind, quote(ask(e.req, e.c, text))...), `}]}`...)
+		behind = append(append(behind, quote(dialect.Ask(e.req, e.c, text))...), `}]}`...)
 	}
 	e.patches = append(e.patches, jsonwalk.Patch{At: at, End: at, With: behind})
 	return true

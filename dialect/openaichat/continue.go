@@ -105,7 +105,7 @@ func extend(array []byte, r *dialect.Request, said *turn.Snapshot, c dialect.Con
 	}
 	if c.Manner == turn.Asked {
 		tail = append(tail, `,{"role":"user","content":`...)
-		tail = append(tail, quote(ask(r, c, text))...)
+		tail = append(tail, quote(dialect.Ask(r, c, text))...)
 		tail = append(tail, '}')
 	}
 	return append(patches, jsonwalk.Patch{At: end, End: end, With: tail})

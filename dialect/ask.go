@@ -1,17 +1,13 @@
-package gemini
+package dialect
 
-import (
-	"unicode/utf8"
+import "unicode/utf8"
 
-	"github.com/unbroken-llm/unbroken/dialect"
-)
-
-// ask words the user content of an asked continuation. It quotes the tail and has
+// Ask words the user message of an asked continuation. It quotes the tail and has
 // it repeated, so that the seam can be found rather than guessed; it names a word
 // for "nothing is missing", so that a turn that was cut behind its last character
-// does not grow a second ending. The caller's system instruction keeps its
-// authority (FIELD-REPORTS D10).
-func ask(r *dialect.Request, c dialect.Continuation, text []byte) []byte {
+// does not grow a second ending. It says nothing of who is speaking to whom: the
+// caller's system prompt keeps its authority (FIELD-REPORTS D10).
+func Ask(r *Request, c Continuation, text []byte) []byte {
 	out := []byte("Your previous reply was cut off in transmission.")
 	if tail := anchor(text, c.Anchor); len(tail) > 0 {
 		out = append(out, " Its last characters are, between the two arrows:\n→"...)
