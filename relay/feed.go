@@ -323,9 +323,7 @@ func (s *Stream) endOfEvents(e interrupt.Ended) {
 	switch s.phase {
 	case reading:
 		if s.said.Finished() && (e.How == interrupt.EOF || !s.overHalfCall()) {
-			s.release()
-			s.seal()
-			s.terminate()
+			s.endAsGiven()
 			return
 		}
 		c := interrupt.FromEnd(e)

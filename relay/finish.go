@@ -29,6 +29,14 @@ func (s *Stream) complete() {
 	s.finalize(Clean, s.outcome())
 }
 
+// endAsGiven ends the turn as the provider ended it: what is held goes out as it is,
+// and only the terminator is ours.
+func (s *Stream) endAsGiven() {
+	s.release()
+	s.seal()
+	s.terminate()
+}
+
 // terminate renders the terminator that the provider did not send, after its
 // semantic end was passed on (FIELD-REPORTS A2, A3).
 func (s *Stream) terminate() {

@@ -160,9 +160,7 @@ func (s *Stream) act(p planner.Plan, c interrupt.Cause) {
 			s.finishLocally(p.End, "", p.Reason)
 			return
 		}
-		s.release()
-		s.seal()
-		s.terminate()
+		s.endAsGiven()
 	case planner.SynthesizeToolUse:
 		s.synthesize()
 	case planner.ContinueText, planner.TruncateBeforeTool, planner.Resume:

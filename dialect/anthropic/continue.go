@@ -42,7 +42,7 @@ func PrefillCostsThinking(r *dialect.Request) bool { return r.Thinking && !resum
 func resumes(body []byte) bool {
 	last := lastElement(jsonwalk.Get(body, "messages"))
 	return text(jsonwalk.Get(last, "role")) == "assistant" &&
-		slices.ContainsFunc(elements(jsonwalk.Get(last, "content")), func(b []byte) bool {
+		slices.ContainsFunc(jsonwalk.All(jsonwalk.Get(last, "content")), func(b []byte) bool {
 			return strings.HasSuffix(text(jsonwalk.Get(b, "type")), "thinking")
 		})
 }
@@ -80,7 +80,7 @@ func (Dialect) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Conti
 	if !e.extend(partial) {
 		return nil, ErrBody
 	}
-	body := apply(r.Body, e.patches)
+	body := jsonwalk.ApplySorted(r.Body, e.patches)
 	for _, m := range e.added {
 		body = jsonwalk.SetMember(nil, body, m.key, m.val)
 	}
@@ -301,8 +301,8 @@ func (e *edit) limits() error {
 // thinkingOff also takes out the context edits that are refused without thinking.
 func (e *edit) thinkingOff() {
 	e.replace(e.thinking, []byte(`{"type":"disabled"}`))
-	edits := elements(jsonwalk.Get(e.management, "edits"))
-	e.patches = cut(e.patches, e.req.Body, edits, func(n int) bool {
+	edits := jsonwalk.All(jsonwalk.Get(e.management, "edits"))
+	e.patches = jsonwalk.Cut(e.patches, e.req.Body, edits, func(n int) bool {
 		return strings.HasPrefix(text(jsonwalk.Get(edits[n], "type")), "clear_thinking")
 	})
 }

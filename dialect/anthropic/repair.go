@@ -17,14 +17,14 @@ func (Dialect) Repair(body []byte) []byte {
 	if !bytes.Contains(body, []byte(turn.DropMark)) {
 		return body
 	}
-	messages := elements(jsonwalk.Get(body, "messages"))
+	messages := jsonwalk.All(jsonwalk.Get(body, "messages"))
 	empty := make([]bool, len(messages))
 	var patches []jsonwalk.Patch
 	for i, m := range messages {
 		if text(jsonwalk.Get(m, "role")) != "assistant" {
 			continue
 		}
-		blocks := elements(jsonwalk.Get(m, "content"))
+		blocks := jsonwalk.All(jsonwalk.Get(m, "content"))
 		dropped := 0
 		for _, b := range blocks {
 			if dropMarked(b) {
@@ -32,14 +32,14 @@ func (Dialect) Repair(body []byte) []byte {
 			}
 		}
 		if empty[i] = dropped > 0 && dropped == len(blocks); !empty[i] && dropped > 0 {
-			patches = cut(patches, body, blocks, func(n int) bool { return dropMarked(blocks[n]) })
+			patches = jsonwalk.Cut(patches, body, blocks, func(n int) bool { return dropMarked(blocks[n]) })
 		}
 	}
-	patches = cut(patches, body, messages, func(n int) bool { return empty[n] })
+	patches = jsonwalk.Cut(patches, body, messages, func(n int) bool { return empty[n] })
 	if len(patches) == 0 {
 		return body
 	}
-	return apply(body, patches)
+	return jsonwalk.ApplySorted(body, patches)
 }
 
 // dropMarked reports whether a content block of a request is thinking under the mark.

@@ -150,7 +150,7 @@ func (r *rewriter) open(dst []byte, i int) []byte {
 		patch(r.e.Data, r.f.index, strconv.AppendInt(nil, int64(d.Index), 10)),
 		patch(r.e.Data, r.f.block, block),
 	}
-	return r.named(dst, apply(r.e.Data, patches))
+	return r.named(dst, jsonwalk.ApplySorted(r.e.Data, patches))
 }
 
 // textOf joins what is left of the texts of kind k inside the opening i.
@@ -178,14 +178,14 @@ func (r *rewriter) reply(index int, body []byte) []byte {
 	if err != nil || p.value() == nil {
 		return r.indexed(index)
 	}
-	return apply(r.e.Data, []jsonwalk.Patch{
+	return jsonwalk.ApplySorted(r.e.Data, []jsonwalk.Patch{
 		patch(r.e.Data, r.f.index, strconv.AppendInt(nil, int64(index), 10)),
 		patch(r.e.Data, p.value(), append(append([]byte{'"'}, body...), '"')),
 	})
 }
 
 func (r *rewriter) indexed(index int) []byte {
-	return apply(r.e.Data, []jsonwalk.Patch{patch(r.e.Data, r.f.index, strconv.AppendInt(nil, int64(index), 10))})
+	return jsonwalk.ApplySorted(r.e.Data, []jsonwalk.Patch{patch(r.e.Data, r.f.index, strconv.AppendInt(nil, int64(index), 10))})
 }
 
 func patch(data, value, with []byte) jsonwalk.Patch {
@@ -216,7 +216,7 @@ func (r *rewriter) messageDelta(dst []byte) []byte {
 	if r.f.usage == nil {
 		return r.named(dst, jsonwalk.SetMember(nil, r.e.Data, "usage", usage))
 	}
-	return r.named(dst, apply(r.e.Data, []jsonwalk.Patch{patch(r.e.Data, r.f.usage, usage)}))
+	return r.named(dst, jsonwalk.ApplySorted(r.e.Data, []jsonwalk.Patch{patch(r.e.Data, r.f.usage, usage)}))
 }
 
 // usage is the event's usage record made the whole message's: the numbers are the merged ones, the prompt's are those of

@@ -31,7 +31,7 @@ func (d Dialect) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []b
 	head := said.Head
 	if content := jsonwalk.Get(head, "message", "content"); filled(content) != nil {
 		// Blocks that came with the start are rendered like all others.
-		head = apply(head, []jsonwalk.Patch{patch(head, content, []byte("[]"))})
+		head = jsonwalk.ApplySorted(head, []jsonwalk.Patch{patch(head, content, []byte("[]"))})
 	}
 	dst = sse.Append(dst, "message_start", head)
 	for n := range said.Blocks {

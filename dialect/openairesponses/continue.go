@@ -97,7 +97,7 @@ func prolong(r *dialect.Request, items [][]byte) []byte {
 		behind[0] = ','
 		patches = append(patches, jsonwalk.Patch{At: end, End: end, With: behind[:len(behind)-1]})
 	}
-	return apply(r.Body, patches)
+	return jsonwalk.ApplySorted(r.Body, patches)
 }
 
 // extension finds where the text of one message goes on in the caller's own, and what is to be put there.

@@ -21,7 +21,7 @@ func (r *rewriter) joined(n int) []byte {
 	if !isPart(b.Kind) || b.Kind == turn.Reasoning {
 		return slices.Clone(item)
 	}
-	content, changed := r.joinedRow(n, elements(jsonwalk.Get(item, "content")))
+	content, changed := r.joinedRow(n, jsonwalk.All(jsonwalk.Get(item, "content")))
 	if !changed {
 		return slices.Clone(item)
 	}
@@ -74,7 +74,7 @@ func joinedPart(raw []byte, b *turn.Block, all []byte) []byte {
 		if len(b.Notes) > 0 {
 			notes = list([][]byte{b.Notes})
 		} else if by := runes(all) - runes(c.text); by != 0 {
-			own := elements(notes)
+			own := jsonwalk.All(notes)
 			for i := range own {
 				own[i] = shifted(own[i], by)
 			}

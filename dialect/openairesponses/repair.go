@@ -14,12 +14,12 @@ func (Dialect) Repair(body []byte) []byte {
 	if !bytes.Contains(body, []byte(turn.DropMark)) {
 		return body
 	}
-	items := elements(jsonwalk.Get(body, "input"))
-	patches := cut(body, items, func(i int) bool { return dropMarked(items[i]) })
+	items := jsonwalk.All(jsonwalk.Get(body, "input"))
+	patches := jsonwalk.Cut(nil, body, items, func(i int) bool { return dropMarked(items[i]) })
 	if len(patches) == 0 {
 		return body
 	}
-	return apply(body, patches)
+	return jsonwalk.ApplySorted(body, patches)
 }
 
 func dropMarked(item []byte) bool {

@@ -265,7 +265,7 @@ func (r *rewriter) extra(d *turn.Delta) {
 		d.Raw = shifted(r.f.annotation, runes(r.wire.text(n))-d.Index)
 		ps = append(ps, patch(r.e.Data, r.f.annotation, d.Raw))
 		if r.f.place != nil {
-			at := len(elements(list([][]byte{r.said.Blocks[n].Notes})))
+			at := len(jsonwalk.All(list([][]byte{r.said.Blocks[n].Notes})))
 			ps = append(ps, patch(r.e.Data, r.f.place, strconv.AppendInt(nil, int64(at), 10)))
 		}
 	}

@@ -53,7 +53,7 @@ func (w *wire) edited(e sse.Event, f *frame, patches ...jsonwalk.Patch) {
 	if n != nil && f.seq != nil {
 		patches = append(patches, patch(e.Data, f.seq, n))
 	}
-	data := apply(e.Data, patches)
+	data := jsonwalk.ApplySorted(e.Data, patches)
 	switch {
 	case n != nil && f.seq == nil:
 		data = jsonwalk.SetMember(nil, data, "sequence_number", n)
