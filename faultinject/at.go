@@ -59,7 +59,11 @@ func (at At) names(p Position) bool {
 	case at.Event > 0:
 		return p.Event == at.Event
 	case at.Kind != "":
-		return p.Kind == at.Kind && p.Nth == max(1, at.Nth)
+		kind := at.Kind
+		if kind == KindFinish && p.Dialect.speaker().traits().oneEnd {
+			kind = KindEnd
+		}
+		return p.Kind == kind && p.Nth == max(1, at.Nth)
 	default:
 		return p.Event == randomEvent(p)
 	}

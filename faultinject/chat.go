@@ -79,7 +79,7 @@ func chatChunks(a Answer, o Options) []chatChunk {
 func chatCall(k Block, n int, o Options) []chatChunk {
 	id, args := k.ID, k.Args
 	if id == "" {
-		id = callID(Chat, o, n)
+		id = callID("call_", o, n)
 	}
 	if args == "" {
 		args = "{}"

@@ -137,7 +137,7 @@ func (d *drive) event(e Event) Ending {
 // delivered notes an event that was sent as a whole.
 func (d *drive) delivered(e Event) {
 	d.sent++
-	d.finished = d.finished || e.Kind == KindFinish
+	d.finished = d.finished || e.Kind == KindFinish || e.Kind == KindEnd
 }
 
 // finish ends the response after its last event.
@@ -178,7 +178,10 @@ func (d *drive) perform(steps []Step) Ending {
 }
 
 func (d *drive) step(s Step) Ending {
-	for {
+	for n := 0; ; n++ {
+		if s.Beat != nil {
+			s.Write = s.Beat(n)
+		}
 		if len(s.Write) > 0 {
 			if end := d.write(s.Write); end != "" {
 				return end

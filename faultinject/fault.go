@@ -70,7 +70,8 @@ type Action struct {
 type Step struct {
 	Write []byte
 	Wait  time.Duration
-	Every time.Duration // if set, Write is sent again and again until the client leaves
+	Every time.Duration      // if set, Write is sent again and again until the client leaves
+	Beat  func(n int) []byte // with Every, in place of Write: what the n-th time sends, from 0
 	End   End
 	Code  uint32 // HTTP/2 error code, with EndStream and EndGoAway
 	Cover bool   // EndGoAway: the last stream id includes this stream

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// errorKind is one failure in the vocabulary of both dialects.
+// errorKind is one failure in the vocabulary of each provider.
 type errorKind struct {
 	name     string
 	status   int
@@ -42,45 +42,22 @@ type InBand struct {
 	Shape string // one of errorShapes; empty is the dialect's first-party form
 }
 
-// errorShapes are the ways Chat servers say it; Messages has only one.
+// errorShapes are the ways Chat servers say it; the other dialects have only one.
 var errorShapes = []string{"frame", "named", "done", "chunk", "finish", "resource", "groq"}
 
 // Next implements Fault.
 func (f InBand) Next(p Position, chunk []byte) Action {
-	return f.At.cut(p, chunk, Step{Write: f.event(p)}, Step{End: EndPolite})
+	return f.At.cut(p, chunk, Step{Write: f.event(p, chunk)}, Step{End: EndPolite})
 }
 
-func (f InBand) event(p Position) []byte {
+func (f InBand) event(p Position, chunk []byte) []byte {
 	var k errorKind
 	for _, e := range errorKinds {
 		if e.name == f.Kind {
 			k = e
 		}
 	}
-	if p.Dialect == Messages {
-		return frame(Variant{}, "error", fmt.Sprintf(`{"type":"error","error":{"type":%s,"message":%s},"request_id":%s}`, quote(k.messages), quote(k.text), quote("req_"+p.ID)))
-	}
-	object := fmt.Sprintf(`{"message":%s,"type":%s,"param":null,"code":%s}`, quote(k.text), quote(k.chat), orNull(k.code))
-	head := fmt.Sprintf(`{"id":%s,"object":"chat.completion.chunk","created":1770853433,"model":%s,`, quote(p.ID), quote(p.Model))
-	finish := func(reason, native, more string) []byte {
-		return frame(Variant{}, "", fmt.Sprintf(`%s"choices":[{"index":0,"delta":{},"finish_reason":%s%s}]%s}`, head, reason, native, more))
-	}
-	switch f.Shape {
-	case "named": // some servers name the event
-		return frame(Variant{}, "error", `{"error":`+object+`}`)
-	case "done": // vLLM, SGLang: then [DONE] in a 200 stream
-		return append(frame(Variant{}, "", `{"error":`+object+`}`), frame(Variant{}, "", "[DONE]")...)
-	case "chunk": // OpenRouter: an ordinary chunk with a top-level error, then [DONE]
-		return append(finish("null", `,"native_finish_reason":null`, fmt.Sprintf(`,"error":{"code":%d,"message":%s}`, k.status, quote(k.text))), frame(Variant{}, "", "[DONE]")...)
-	case "finish": // a failure behind a finish (FIELD-REPORTS E3)
-		return append(finish(`"error"`, `,"native_finish_reason":"network_error"`, ""), frame(Variant{}, "", "[DONE]")...)
-	case "resource": // DeepSeek
-		return append(finish(`"insufficient_system_resource"`, "", ""), frame(Variant{}, "", "[DONE]")...)
-	case "groq": // Groq: named event, the status inside
-		return frame(Variant{}, "error", fmt.Sprintf(`{"error":{"message":%s,"type":%s,"code":%s,"status_code":%d}}`, quote(k.text), quote(k.chat), orNull(k.code), k.status))
-	default:
-		return frame(Variant{}, "", `{"error":`+object+`}`)
-	}
+	return p.Dialect.speaker().inBand(f, k, p, chunk)
 }
 
 // parseInBand reads "error [KIND] [as SHAPE] [where]".

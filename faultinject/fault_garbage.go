@@ -6,10 +6,7 @@ type Garbage struct{ At At }
 
 // Next implements Fault.
 func (f Garbage) Next(p Position, chunk []byte) Action {
-	name := ""
-	if p.Dialect == Messages {
-		name = "content_block_delta"
-	}
+	name := p.Dialect.speaker().traits().deltaEvent
 	return f.At.insert(p, chunk, Step{Write: frame(Variant{}, name, `{"type":"content_block_delta","ind`+"\x01\xff")})
 }
 

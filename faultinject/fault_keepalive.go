@@ -12,11 +12,11 @@ type Keepalive struct {
 
 // Next implements Fault.
 func (f Keepalive) Next(p Position, chunk []byte) Action {
-	beat := ": keepalive\n\n"
-	if p.Dialect == Messages && !f.Comments {
-		beat = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+	step := Step{Write: []byte(": keepalive\n\n"), Every: f.Every}
+	if ping := p.Dialect.speaker().traits().ping; ping != nil && !f.Comments {
+		step = Step{Beat: func(n int) []byte { return ping(chunk, n) }, Every: f.Every}
 	}
-	return f.At.cut(p, chunk, Step{Write: []byte(beat), Every: f.Every})
+	return f.At.cut(p, chunk, step)
 }
 
 // parsePings reads "pings [every DURATION] [where]".

@@ -74,8 +74,5 @@ func statusRefusal(d Dialect, code int) *Refusal {
 	if code >= 400 && code < 500 && k.messages == "api_error" {
 		k.messages, k.chat = "invalid_request_error", "invalid_request_error"
 	}
-	if d == Messages {
-		return &Refusal{Status: code, Type: k.messages, Message: k.text}
-	}
-	return &Refusal{Status: code, Type: k.chat, Code: k.code, Message: k.text}
+	return d.speaker().failure(k)
 }

@@ -23,13 +23,12 @@ func (s *Server) handle(ctx context.Context, in received, w wire) {
 	id := s.log.begin(x)
 	path, _, _ := strings.Cut(in.path, "?")
 	var end Ending
+	sp := speakerFor(in)
 	switch {
 	case s.cfg.Target != nil:
 		end = s.relay(ctx, id, in, w)
-	case strings.HasSuffix(path, "/chat/completions") && in.method == http.MethodPost:
-		end = s.answer(id, Chat, path, in, w)
-	case strings.HasSuffix(path, "/messages") && in.method == http.MethodPost:
-		end = s.answer(id, Messages, path, in, w)
+	case sp != nil:
+		end = s.answer(id, sp, in, w)
 	default:
 		end = s.side(id, path, in, w)
 	}
@@ -49,24 +48,22 @@ func (s *Server) note(x Exchange) {
 }
 
 // answer serves a message endpoint.
-func (s *Server) answer(id int, d Dialect, path string, in received, w wire) Ending {
-	req, r := decodeRequest(in.body)
+func (s *Server) answer(id int, sp speaker, in received, w wire) Ending {
+	d := sp.dialect()
+	p, unread := sp.prompt(s, in)
+	s.log.update(id, func(x *Exchange) { x.Dialect, x.Model = d, p.Model })
+	r := sp.check(s, in)
 	if r == nil {
-		r = s.check(d, path, in, req)
+		r = s.checkIdempotency(in)
 	}
-	s.log.update(id, func(x *Exchange) { x.Dialect, x.Model = d, req.Model })
-	var p Prompt
-	if r == nil {
-		var err error
-		if p, err = readPrompt(d, req); err != nil {
-			r = invalid("%v", err)
-		}
+	if r == nil && unread != nil {
+		r = invalid("%v", unread)
 	}
 	script, err := s.script(in.header)
 	if r == nil && err != nil {
 		r = invalid("%s: %v", HeaderScript, err)
 	}
-	name := s.scenarioName(in.header, req.Model)
+	name := s.scenarioName(in.header, p.Model)
 	if _, ok := scenarios[name]; r == nil && !ok {
 		_, err := Scenario(name, p, s.cfg)
 		r = &Refusal{Status: 404, Type: "not_found_error", Code: "model_not_found", Message: err.Error()}
@@ -74,17 +71,15 @@ func (s *Server) answer(id int, d Dialect, path string, in received, w wire) End
 	if r != nil {
 		return s.refuse(id, d, r, w)
 	}
-	prefills := d == Messages || chatPrefills(s.cfg.Host, p)
-	p = relabel(s.cfg.Host, p)
-	fixed := in.header.Get(HeaderScenario) != "" || modelScenario(req.Model) != ""
+	fixed := in.header.Get(HeaderScenario) != "" || modelScenario(p.Model) != ""
 	treat := func(attempt, turnNo int) (Treatment, string) {
-		tr := script.For(Query{Attempt: attempt, Turn: turnNo, Model: req.Model})
+		tr := script.For(Query{Attempt: attempt, Turn: turnNo, Model: p.Model})
 		if tr.Scenario == "" || fixed {
 			return tr, name
 		}
 		return tr, tr.Scenario
 	}
-	t := s.turns.understand(in.header.Get(HeaderTurn), p, prefills, func(q Prompt, attempt, turnNo int) Answer {
+	t := s.turns.understand(in.header.Get(HeaderTurn), p, sp.prefills(s.cfg.Host, p), func(q Prompt, attempt, turnNo int) Answer {
 		_, name := treat(attempt, turnNo)
 		return scenarios[name](q, s.cfg)
 	})
@@ -122,20 +117,6 @@ func (s *Server) scenarioName(h http.Header, model string) string {
 		return name
 	}
 	return s.cfg.Scenario
-}
-
-// check is the strictness of the provider that is played.
-func (s *Server) check(d Dialect, path string, in received, req wireRequest) *Refusal {
-	var r *Refusal
-	if d == Messages {
-		r = checkMessages(in.header, req)
-	} else {
-		r = checkChat(s.cfg.Host, path, in.header, req)
-	}
-	if r == nil {
-		r = s.checkIdempotency(in)
-	}
-	return r
 }
 
 // checkIdempotency refuses a key that comes again with another body.
@@ -200,8 +181,7 @@ func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) 
 		a.Usage.In = max(1, p.size()/4)
 	}
 	salt := label(s.cfg.Seed, t.key, fmt.Sprint(id))
-	prefix := map[Dialect]string{Chat: "chatcmpl-", Messages: "msg_01"}[p.Dialect]
-	o := Options{Model: p.Model, ID: prefix + salt, Created: time.Now().Unix(), Seed: s.cfg.Seed,
+	o := Options{Model: p.Model, ID: p.Dialect.speaker().traits().responseID + salt, Created: time.Now().Unix(), Seed: s.cfg.Seed,
 		IncludeUsage: p.IncludeUsage, N: p.N, Logprobs: p.Logprobs, Variant: variant}
 	pace := s.cfg.Pace
 	if tr.Pace != nil {

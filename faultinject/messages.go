@@ -75,7 +75,7 @@ func (s *messagesStream) block(i int, k Block) {
 	case ToolBlock:
 		id := k.ID
 		if id == "" {
-			id = callID(Messages, s.o, i)
+			id = callID("toolu_01", s.o, i)
 		}
 		s.open(KindTool, i, fmt.Sprintf(`"type":"tool_use","id":%s,"name":%s,"input":{}`, quote(id), quote(k.Name)))
 		// The first fragment is empty; a call without arguments has only that.

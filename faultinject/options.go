@@ -96,10 +96,8 @@ func label(seed uint64, parts ...string) string {
 	return string(b[:])
 }
 
-// callID returns the id of the n-th tool call of a response.
-func callID(d Dialect, o Options, n int) string {
-	if d == Messages {
-		return "toolu_01" + label(uint64(n), o.ID, "call")
-	}
-	return "call_" + label(uint64(n), o.ID, "call")
+// callID returns the id of the n-th tool call of a response, with the prefix
+// its dialect gives such ids.
+func callID(prefix string, o Options, n int) string {
+	return prefix + label(uint64(n), o.ID, "call")
 }

@@ -168,6 +168,15 @@ func partsText(raw json.RawMessage) string {
 	return b.String()
 }
 
+// promptOf reads the body of a Chat or a Messages request.
+func promptOf(d Dialect, body []byte) (Prompt, error) {
+	w, r := decodeRequest(body)
+	if r != nil {
+		return Prompt{Dialect: d, Model: w.Model}, r
+	}
+	return readPrompt(d, w)
+}
+
 // readPrompt understands a request that passed the provider's checks.
 func readPrompt(d Dialect, w wireRequest) (Prompt, error) {
 	p := Prompt{

@@ -7,8 +7,8 @@ import "fmt"
 type Refusal struct {
 	Status  int
 	Type    string
-	Code    string // Chat only; empty is null
-	Param   string // Chat only; empty is null
+	Code    string // OpenAI only; empty is null
+	Param   string // OpenAI only; empty is null
 	Message string
 }
 
@@ -26,10 +26,7 @@ func invalidParam(param, format string, args ...any) *Refusal {
 
 // body renders the refusal as the JSON body of its dialect.
 func (r *Refusal) body(d Dialect, requestID string) []byte {
-	if d == Messages {
-		return fmt.Appendf(nil, `{"type":"error","error":{"type":%s,"message":%s},"request_id":%s}`, quote(r.Type), quote(r.Message), quote(requestID))
-	}
-	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":%s,"code":%s}}`, quote(r.Message), quote(r.Type), orNull(r.Param), orNull(r.Code))
+	return d.speaker().refuse(r, requestID)
 }
 
 func orNull(s string) string {

@@ -50,18 +50,13 @@ func (s *Server) relay(ctx context.Context, id int, in received, w wire) Ending 
 // alone, since nobody knows what the target meant to say.
 func (s *Server) targetDrive(id int, in received, w wire, script Script) *drive {
 	d := &drive{w: w, closed: s.closing, pos: Position{Seed: s.cfg.Seed, ID: label(s.cfg.Seed, string(in.body))}}
-	path, _, _ := strings.Cut(in.path, "?")
-	switch {
-	case strings.HasSuffix(path, "/chat/completions"):
-		d.pos.Dialect = Chat
-	case strings.HasSuffix(path, "/messages"):
-		d.pos.Dialect = Messages
-	default:
+	sp := speakerFor(in)
+	if sp == nil {
 		return d
 	}
-	req, r := decodeRequest(in.body)
-	p, err := readPrompt(d.pos.Dialect, req)
-	if r != nil || err != nil || len(p.Turns) == 0 {
+	d.pos.Dialect = sp.dialect()
+	p, err := sp.prompt(s, in)
+	if err != nil || len(p.Turns) == 0 {
 		return d // the target will say what is wrong with it
 	}
 	manner, partial, base := mannerOf(p, true)

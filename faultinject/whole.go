@@ -8,19 +8,13 @@ import (
 
 // Render returns the stream of a in dialect d with each event's kind.
 func Render(d Dialect, a Answer, o Options) []Event {
-	if d == Messages {
-		return messagesEvents(a, o)
-	}
-	return chatEvents(a, o)
+	return d.speaker().events(a, o)
 }
 
 // RenderWhole returns a as the ordinary JSON answer to a request that did not
 // ask for a stream.
 func RenderWhole(d Dialect, a Answer, o Options) []byte {
-	if d == Messages {
-		return messagesWhole(a, o.withDefaults("msg_01"))
-	}
-	return chatWhole(a, o.withDefaults("chatcmpl-"))
+	return d.speaker().whole(a, o)
 }
 
 func chatWhole(a Answer, o Options) []byte {
@@ -39,7 +33,7 @@ func chatWhole(a Answer, o Options) []byte {
 		case ToolBlock:
 			id, args := k.ID, k.Args
 			if id == "" {
-				id = callID(Chat, o, len(calls))
+				id = callID("call_", o, len(calls))
 			}
 			if args == "" {
 				args = "{}"
@@ -75,7 +69,7 @@ func messagesWhole(a Answer, o Options) []byte {
 		case ToolBlock:
 			id, args := k.ID, k.Args
 			if id == "" {
-				id = callID(Messages, o, i)
+				id = callID("toolu_01", o, i)
 			}
 			if !json.Valid([]byte(args)) {
 				args = "{}" // none, or cut by max_tokens
