@@ -77,7 +77,7 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 		h.SetContentType(head.ContentType)
 	}
 	if head.Stream {
-		streamHeader(h, up)
+		streamHeader(h, up, head.ContentType)
 	}
 	if head.Final {
 		h.Set("x-should-retry", "false")
@@ -93,12 +93,15 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 	ctx.Response.ImmediateHeaderFlush = size < 0 && len(d.fx.Client) == 0
 }
 
-// streamHeader labels an event stream for what it is, whatever the provider
-// called it (FIELD-REPORTS F23), and asks what is between us and the client not
-// to hold it back (F14).
-func streamHeader(h *fasthttp.ResponseHeader, up upstream.Header) {
+// streamHeader labels a stream for what it is, whatever the provider called it
+// (FIELD-REPORTS F23), and asks what is between us and the client not to hold it
+// back (F14). framing is its media type, "" that of event streams.
+func streamHeader(h *fasthttp.ResponseHeader, up upstream.Header, framing string) {
 	kind := up.Get("Content-Type")
-	if !eventStream(kind) {
+	switch {
+	case framing != "" && !mediaType(kind, framing):
+		kind = framing
+	case framing == "" && !eventStream(kind):
 		kind = "text/event-stream; charset=utf-8"
 	}
 	h.SetContentType(kind)
@@ -110,8 +113,11 @@ func streamHeader(h *fasthttp.ResponseHeader, up upstream.Header) {
 	h.Add("X-Accel-Buffering", "no")
 }
 
-func eventStream(contentType string) bool {
-	return len(contentType) >= 17 && strings.EqualFold(contentType[:17], "text/event-stream")
+func eventStream(contentType string) bool { return mediaType(contentType, "text/event-stream") }
+
+// mediaType reports whether a Content-Type names that media type.
+func mediaType(contentType, want string) bool {
+	return len(contentType) >= len(want) && strings.EqualFold(contentType[:len(want)], want)
 }
 
 // send hands the body to fasthttp. size is its length, -1 if only its end will

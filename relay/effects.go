@@ -51,7 +51,9 @@ type Head struct {
 	Stream bool
 	// Raw: the provider's body is relayed as it comes.
 	Raw bool
-	// ContentType overrides the provider's when set.
+	// ContentType overrides the provider's when set. Of a Stream it is the media
+	// type of its framing, to which the provider may have added parameters; empty:
+	// text/event-stream.
 	ContentType string
 	// Final: Unbroken spent its own tries; tell the SDK not to multiply them.
 	Final bool

@@ -40,7 +40,7 @@ func (s *Stream) recognise(b []byte) []byte {
 		h.early = append(h.early, b...)
 		b = h.early
 	}
-	switch sniff(b) {
+	switch sniff(b, h.framed) {
 	case undecided:
 		if len(h.early) == 0 {
 			h.early = cloned(b)
@@ -309,9 +309,11 @@ func (s *Stream) endOfEvents(e interrupt.Ended) {
 	case rest.Data != nil && jsonwalk.Valid(rest.Data):
 		// The last event lacks only its blank line: deliver it well framed
 		// (FIELD-REPORTS A5). Half an event is a cut and never leaves.
-		rest.Raw = sse.Append(nil, string(rest.Name), rest.Data)
-		if h.crlf {
-			rest.Raw = bytes.ReplaceAll(rest.Raw, []byte("\n"), []byte("\r\n"))
+		if !h.framed {
+			rest.Raw = sse.Append(nil, string(rest.Name), rest.Data)
+			if h.crlf {
+				rest.Raw = bytes.ReplaceAll(rest.Raw, []byte("\n"), []byte("\r\n"))
+			}
 		}
 		s.unit(rest)
 	case rest.Stray() != nil:

@@ -199,6 +199,7 @@ func (s *Stream) tick() {
 	}
 	if s.gate && s.phase != raw && len(s.out) == 0 && !s.now.Before(s.lastOut.Add(s.cfg.Heartbeat)) {
 		s.out = s.d.Heartbeat(s.out, s.req, &s.said)
-		s.sum.Heartbeats++
+		s.lastOut = s.now // where a framing has none, too: the next is due later
+		s.sum.Heartbeats += min(1, len(s.out))
 	}
 }

@@ -123,7 +123,8 @@ func (f *Follower) Next(now time.Time) (fx Effects) {
 	}
 	if len(f.out) == 0 && f.gate && !now.Before(f.lastOut.Add(f.cfg.Heartbeat)) {
 		f.out = f.d.Heartbeat(f.out, f.req, &f.said)
-		f.sum.Heartbeats++
+		f.lastOut = now // where a framing has none, too: the next is due later
+		f.sum.Heartbeats += min(1, len(f.out))
 	}
 	return f.seal(fx)
 }
@@ -135,7 +136,7 @@ func (f *Follower) seal(fx Effects) Effects {
 	}
 	if !f.gate {
 		f.gate = true
-		fx.Head = &Head{Status: 200, Stream: true}
+		fx.Head = &Head{Status: 200, Stream: true, ContentType: streamType(f.d)}
 		f.sum.Status = 200
 	}
 	fx.Client = f.out

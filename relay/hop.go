@@ -24,12 +24,14 @@ func (m joinMode) String() string { return [...]string{"pass", "join_text", "joi
 
 // hop is the state of one attempt's event stream.
 type hop struct {
-	scan    sse.Scanner
+	scan    dialect.Scanner
+	lines   sse.Scanner // what scan is, unless the dialect is framed otherwise
 	dec     dialect.Decoder
 	mode    joinMode
 	known   bool   // the body is an event stream
 	early   []byte // first bytes, while that is not known
 	any     bool   // at least one event came
+	framed  bool   // its units are those of a dialect.Framed
 	crlf    bool   // its lines end in CRLF
 	counted bool   // the last event was nothing but a usage record
 	ds      []turn.Delta
@@ -57,12 +59,24 @@ type hop struct {
 	doc       *splice.Document
 }
 
-func (h *hop) start(dec dialect.Decoder, m joinMode, maxEvent int) {
-	ds := h.ds[:0]
-	scan := h.scan
-	scan.Reset()
-	scan.Limit = maxEvent
-	*h = hop{scan: scan, dec: dec, mode: m, ds: ds, joint: -1, limit: -1}
+func (h *hop) start(d dialect.Dialect, dec dialect.Decoder, m joinMode, maxEvent int) {
+	ds, lines := h.ds[:0], h.lines
+	lines.Reset()
+	lines.Limit = maxEvent
+	*h = hop{lines: lines, dec: dec, mode: m, ds: ds, joint: -1, limit: -1}
+	if f, ok := d.(dialect.Framed); ok {
+		h.framed, h.scan = true, f.NewScanner(maxEvent)
+		return
+	}
+	h.scan = &h.lines
+}
+
+// streamType is the media type of d's streams, "" for event streams.
+func streamType(d dialect.Dialect) string {
+	if f, ok := d.(dialect.Framed); ok {
+		return f.ContentType()
+	}
+	return ""
 }
 
 // owned is an event and its deltas, copied out of the read buffer.

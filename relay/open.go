@@ -25,7 +25,7 @@ func (s *Stream) opened(o Opened) {
 		if s.holdFrom.IsZero() {
 			s.holdFrom = s.now
 		}
-		s.hop.start(s.d.NewDecoder(s.req), s.plan.how, s.cfg.MaxEvent)
+		s.hop.start(s.d, s.d.NewDecoder(s.req), s.plan.how, s.cfg.MaxEvent)
 		s.arm()
 	}
 }
@@ -133,13 +133,14 @@ const (
 
 // sniff tells an event stream from what providers, gateways and captive portals
 // answer instead, by the bytes, since labels are unreliable (FIELD-REPORTS F23).
-func sniff(b []byte) sniffed {
+// framed: the dialect's streams are no event streams, and may be arrays.
+func sniff(b []byte, framed bool) sniffed {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	b = bytes.TrimLeft(b, " \t\r\n")
 	switch {
 	case len(b) == 0:
 		return undecided
-	case b[0] == '{' || b[0] == '[':
+	case b[0] == '{' || b[0] == '[' && !framed:
 		return document
 	case b[0] == '<':
 		return page

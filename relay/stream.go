@@ -310,5 +310,8 @@ func (s *Stream) openGate(h Head) {
 	}
 	s.gate = true
 	s.sum.Status = h.Status
+	if h.Stream {
+		h.ContentType = streamType(s.d)
+	}
 	s.fx.Head = &h
 }

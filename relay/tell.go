@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/unbroken-llm/unbroken/dialect"
-	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -102,7 +101,7 @@ func (f *Follower) retell(b *turn.Block, at, from int) {
 		part.Closed = false
 	}
 	alone := turn.Snapshot{Head: f.src.Head, Blocks: []turn.Block{part}}
-	var scan sse.Scanner
+	scan := dialect.NewScanner(f.d, 0)
 	scan.Push(f.d.Replay(nil, f.req, &alone))
 	dec := f.d.NewDecoder(f.req)
 	for {
