@@ -3,7 +3,7 @@ package openaichat
 import "github.com/unbroken-llm/unbroken/dialect"
 
 // Dialect is Chat Completions. It holds no state.
-type Dialect struct{}
+type Dialect struct{ Wire }
 
 var _ dialect.Dialect = Dialect{}
 
@@ -14,9 +14,6 @@ func (Dialect) Name() string { return "chat" }
 func (Dialect) Traits() dialect.Traits {
 	return dialect.Traits{IndexCallsOnly: true, LateUsage: true, Marker: true, EventsMode: true}
 }
-
-// NewDecoder implements dialect.Dialect.
-func (Dialect) NewDecoder(*dialect.Request) dialect.Decoder { return new(Decoder) }
 
 // Repair returns body: chat's reasoning carries no signature, so no recovery of
 // ours leaves anything in a caller's history that a provider would reject.

@@ -75,10 +75,10 @@ func truthy(val []byte) bool {
 
 // choice is one element of choices.
 type choice struct {
-	index                         int
-	delta, logprobs, usage, fault []byte
-	finish, native                []byte // string bodies
-	strange                       bool   // content in a member that is not a delta
+	index                               int
+	delta, text, logprobs, usage, fault []byte
+	finish, native                      []byte // string bodies
+	strange                             bool   // content in a member that is not a delta
 }
 
 func readChoice(raw []byte) (choice, error) {
@@ -109,7 +109,9 @@ func readChoice(raw []byte) (choice, error) {
 			if truthy(val) {
 				c.fault = val
 			}
-		case "text", "message":
+		case "text":
+			c.text = val
+		case "message":
 			c.strange = true
 		}
 	}

@@ -3,8 +3,6 @@ package openaichat
 import (
 	"bytes"
 	"errors"
-	"slices"
-	"strconv"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
@@ -30,33 +28,21 @@ func (Dialect) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Conti
 	if err != nil {
 		return nil, err
 	}
-	b, err := openBody(r.Body)
+	b, err := OpenBody(r.Body)
 	if err != nil {
 		return nil, err
 	}
-	b.messages(func(array []byte) []jsonwalk.Patch { return extend(array, r, said, c, text) })
-	b.set("stream", []byte("true"))
-	b.setUsage()
-	if b.get("n") != nil {
-		b.set("n", []byte("1"))
+	messages := b.Get("messages")
+	if jsonwalk.KindOf(messages) != jsonwalk.KindArray {
+		return nil, ErrMessages
 	}
-	if b.get("store") != nil { // half a turn belongs in nobody's stored history
-		b.set("store", []byte("false"))
+	at := jsonwalk.Offset(b.src, messages)
+	for _, p := range extend(messages, r, said, c, text) {
+		b.patches = append(b.patches, jsonwalk.Patch{At: at + p.At, End: at + p.End, With: p.With})
 	}
-	if c.Model != "" {
-		b.set("model", quote([]byte(c.Model)))
-	}
-	for _, key := range []string{"max_tokens", "max_completion_tokens"} {
-		if c.MaxTokens > 0 && present(b.get(key)) {
-			b.set(key, strconv.AppendInt(nil, c.MaxTokens, 10))
-		}
-	}
-	if r.Structured { // a grammar would start over (WIRE 2.3)
-		b.drop("response_format")
-		b.drop("guided_json")
-	}
+	b.Rest(r, c)
 	b.flags(c)
-	return b.close(), nil
+	return b.Close(), nil
 }
 
 // partial is the text to go on from, decoded: the caller's own trailing prefill
@@ -146,108 +132,25 @@ func reasoningBack(said *turn.Snapshot) []byte {
 	return appendQuoted(nil, body)
 }
 
-// body is a request body being edited: members found once, patches applied once.
-type body struct {
-	src     []byte
-	keys    [][]byte
-	vals    [][]byte
-	patches []jsonwalk.Patch
-	added   []byte // members to append, each with its leading comma
-	dropped []string
-}
-
-func openBody(src []byte) (*body, error) {
-	b := &body{src: src}
-	w := jsonwalk.Members(src)
-	for key, val, ok := w.Next(); ok; key, val, ok = w.Next() {
-		b.keys, b.vals = append(b.keys, key), append(b.vals, val)
-	}
-	if w.Err() != nil {
-		return nil, ErrRequest
-	}
-	if jsonwalk.KindOf(b.get("messages")) != jsonwalk.KindArray {
-		return nil, ErrMessages
-	}
-	return b, nil
-}
-
-// get returns the member that counts, the last of its name, or nil.
-func (b *body) get(key string) []byte {
-	for i := len(b.keys) - 1; i >= 0; i-- {
-		if jsonwalk.KeyIs(b.keys[i], key) {
-			return b.vals[i]
-		}
-	}
-	return nil
-}
-
-func (b *body) set(key string, val []byte) {
-	old := b.get(key)
-	if old == nil {
-		b.added = appendMember(append(b.added, ','), key, val)
-		return
-	}
-	at := jsonwalk.Offset(b.src, old)
-	b.patches = append(b.patches, jsonwalk.Patch{At: at, End: at + len(old), With: val})
-}
-
-func (b *body) drop(key string) {
-	if b.get(key) != nil {
-		b.dropped = append(b.dropped, key)
-	}
-}
-
-func (b *body) messages(edit func(array []byte) []jsonwalk.Patch) {
-	array := b.get("messages")
-	at := jsonwalk.Offset(b.src, array)
-	for _, p := range edit(array) {
-		b.patches = append(b.patches, jsonwalk.Patch{At: at + p.At, End: at + p.End, With: p.With})
-	}
-}
-
-// setUsage asks for the usage record, keeping the caller's other stream options.
-func (b *body) setUsage() {
-	yes := []byte("true")
-	if old := b.get("stream_options"); jsonwalk.KindOf(old) == jsonwalk.KindObject {
-		b.set("stream_options", jsonwalk.SetMember(nil, old, "include_usage", yes))
-		return
-	}
-	b.set("stream_options", []byte(`{"include_usage":true}`))
-}
-
 // flags sets the host's extensions for a prefill, and takes the caller's own away
 // when the request no longer ends with the assistant (vLLM: 400).
-func (b *body) flags(c dialect.Continuation) {
+func (b *Body) flags(c dialect.Continuation) {
 	if c.Manner == turn.Asked {
-		b.drop("continue_final_message")
-		b.drop("add_generation_prompt")
+		b.Drop("continue_final_message")
+		b.Drop("add_generation_prompt")
 		return
 	}
 	if c.Flags.ContinueFinal {
-		b.set("continue_final_message", []byte("true"))
+		b.Set("continue_final_message", []byte("true"))
 	}
 	if c.Flags.NoGenerationPrompt {
-		b.set("add_generation_prompt", []byte("false"))
+		b.Set("add_generation_prompt", []byte("false"))
 	}
 	if c.Flags.NoThinking {
-		args := b.get("chat_template_kwargs")
+		args := b.Get("chat_template_kwargs")
 		if jsonwalk.KindOf(args) != jsonwalk.KindObject {
 			args = []byte("{}")
 		}
-		b.set("chat_template_kwargs", jsonwalk.SetMember(nil, args, "enable_thinking", []byte("false")))
+		b.Set("chat_template_kwargs", jsonwalk.SetMember(nil, args, "enable_thinking", []byte("false")))
 	}
 }
-
-func (b *body) close() []byte {
-	last := b.vals[len(b.vals)-1]
-	end := jsonwalk.Offset(b.src, last) + len(last)
-	b.patches = append(b.patches, jsonwalk.Patch{At: end, End: end, With: b.added})
-	slices.SortStableFunc(b.patches, func(x, y jsonwalk.Patch) int { return x.At - y.At })
-	out := jsonwalk.Apply(make([]byte, 0, len(b.src)+4096), b.src, b.patches)
-	for _, key := range b.dropped {
-		out = jsonwalk.DeleteMember(nil, out, key)
-	}
-	return out
-}
-
-func present(val []byte) bool { return val != nil && !jsonwalk.IsNull(val) }

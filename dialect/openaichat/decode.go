@@ -10,6 +10,7 @@ import (
 
 // Decoder decodes one attempt. The zero value is ready.
 type Decoder struct {
+	texts      bool // see Wire
 	identified bool // the head was seen
 	cited      bool // top-level citations were noted
 	blocks     int  // blocks opened so far
@@ -131,6 +132,9 @@ func (d *Decoder) choice(raw []byte, c *chunk, data []byte, failed *bool) (stran
 	}
 	l := d.lane(ch.index)
 	d.think(l, &s, data)
+	if d.texts && ch.text != nil {
+		s.content = ch.text
+	}
 	d.answer(l, s.content, data)
 	if body, ok := jsonwalk.String(s.refusal); ok {
 		d.say(l, turn.Refusal, nil, body)
@@ -158,7 +162,7 @@ func (d *Decoder) choice(raw []byte, c *chunk, data []byte, failed *bool) (stran
 	if c.usage == nil {
 		d.count(ch.usage) // Moonshot
 	}
-	return ch.strange || s.strange, nil
+	return ch.strange || ch.text != nil && ch.delta == nil && !d.texts || s.strange, nil
 }
 
 // think reads the reasoning of a delta, in whichever member it comes.

@@ -12,6 +12,7 @@
 //	chunk.go     the shape of a chunk        continue.go  the request for the rest
 //	lane.go      blocks of one choice        rewrite.go   a later attempt's event
 //	call.go      which call a fragment is    write.go     chunks of our own
+//	wire.go      the spelling of words       body.go      a request being edited
 //
 // Pure: no clock, no I/O, no goroutines.
 package openaichat

@@ -13,9 +13,12 @@ import (
 type identity struct {
 	vals      [len(identityKeys)][]byte
 	nullUsage bool // the host writes "usage":null into chunks without usage
+	texts     bool // words stand in choices[].text, see Wire
 }
 
 var identityKeys = [...]string{"id", "object", "created", "model", "service_tier", "system_fingerprint"}
+
+const keyObject = 1
 
 // required is how many of identityKeys every chunk must have.
 const required = 4
@@ -48,6 +51,9 @@ var fallback = [required]string{`""`, `"chat.completion.chunk"`, `0`, `""`}
 func (id *identity) value(i int) []byte {
 	if v := id.vals[i]; v != nil || i >= required {
 		return v
+	}
+	if id.texts && i == keyObject {
+		return []byte(`"text_completion"`)
 	}
 	return []byte(fallback[i])
 }

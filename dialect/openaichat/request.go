@@ -28,7 +28,7 @@ func (Dialect) Parse(body []byte) (*dialect.Request, error) {
 			messages = val
 			continue
 		}
-		readMember(r, string(key), val)
+		ReadMember(r, string(key), val)
 	}
 	if w.Err() != nil {
 		return nil, ErrRequest
@@ -40,7 +40,9 @@ func (Dialect) Parse(body []byte) (*dialect.Request, error) {
 	return r, nil
 }
 
-func readMember(r *dialect.Request, key string, val []byte) {
+// ReadMember reads a member that chat shares with the legacy completions, or has
+// alone; val is not null.
+func ReadMember(r *dialect.Request, key string, val []byte) {
 	switch key {
 	case "model":
 		r.Model = plain(val)

@@ -21,8 +21,8 @@ import (
 //	usage                              only if the caller asked for it
 //	logprobs, annotations, audio       only with an extra that is left
 //	obfuscation, "error":null          dropped
-func (Dialect) Rewrite(dst []byte, r *dialect.Request, e sse.Event, ds []turn.Delta, said *turn.Snapshot) []byte {
-	w := rewriter{r: r, ds: ds, said: said, id: identify(said.Head)}
+func (h Wire) Rewrite(dst []byte, r *dialect.Request, e sse.Event, ds []turn.Delta, said *turn.Snapshot) []byte {
+	w := rewriter{r: r, ds: ds, said: said, id: h.identify(said.Head), texts: h.Texts}
 	if !w.speaks() {
 		return dst
 	}
@@ -42,6 +42,8 @@ type rewriter struct {
 	ds   []turn.Delta
 	said *turn.Snapshot
 	id   identity
+	// texts: the wire has words in choices[].text.
+	texts bool
 }
 
 // speaks reports whether anything of the event is left for the client.
@@ -202,6 +204,10 @@ func (w *rewriter) choice(dst, raw []byte) []byte {
 		switch string(key) {
 		case "delta":
 			return w.delta(dst, val, &left), true
+		case "text":
+			if body, ok := jsonwalk.String(val); ok && w.texts {
+				return appendText(dst, val, bytes.Equal(body, left.prose), left.prose), true
+			}
 		case "finish_reason":
 			if left.finish != nil {
 				return appendQuoted(dst, left.finish), true

@@ -11,7 +11,7 @@ import (
 
 // Emit implements dialect.Writer. A whole call in one delta is what Mistral, xAI
 // and Ollama send anyway.
-func (Dialect) Emit(dst []byte, _ *dialect.Request, said *turn.Snapshot, n int) []byte {
+func (w Wire) Emit(dst []byte, _ *dialect.Request, said *turn.Snapshot, n int) []byte {
 	b := &said.Blocks[n]
 	var d []byte
 	switch b.Kind {
@@ -33,24 +33,24 @@ func (Dialect) Emit(dst []byte, _ *dialect.Request, said *turn.Snapshot, n int) 
 	}
 	alone := *said
 	alone.Blocks = said.Blocks[:n]
-	if !hasRole(&alone, b.Choice) {
+	id := w.identify(said.Head)
+	if !id.texts && !hasRole(&alone, b.Choice) {
 		d = append([]byte(`"role":"assistant",`), d...)
 	}
-	id := identify(said.Head)
-	return id.chunk(dst, appendChoice(nil, b.Choice, d, nil), nil)
+	return id.chunk(dst, id.choices(b.Choice, d, b.Text, nil), nil)
 }
 
 // Replay implements dialect.Writer.
-func (d Dialect) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []byte {
+func (w Wire) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []byte {
 	before := len(dst)
 	for n := range said.Blocks {
 		if b := &said.Blocks[n]; b.Live() {
-			dst = d.Emit(dst, r, said, n)
+			dst = w.Emit(dst, r, said, n)
 		}
 	}
 	if len(dst) == before {
-		id := identify(said.Head)
-		return id.chunk(dst, appendChoice(nil, 0, []byte(`"role":"assistant","content":""`), nil), nil)
+		id := w.identify(said.Head)
+		return id.chunk(dst, id.choices(0, []byte(`"role":"assistant","content":""`), nil, nil), nil)
 	}
 	return dst
 }
@@ -81,24 +81,26 @@ func appendChoice(dst []byte, choice int, delta, reason []byte) []byte {
 	dst = strconv.AppendInt(dst, int64(choice), 10)
 	dst = append(dst, `,"delta":{`...)
 	dst = append(dst, delta...)
-	dst = append(dst, `},"finish_reason":`...)
+	return append(appendReason(append(dst, '}'), reason), "}]"...)
+}
+
+func appendReason(dst, reason []byte) []byte {
 	if reason == nil {
 		reason = []byte("null")
 	}
-	dst = append(dst, reason...)
-	return append(dst, "}]"...)
+	return appendMember(append(dst, ','), "finish_reason", reason)
 }
 
 // Finish implements dialect.Writer.
-func (Dialect) Finish(dst []byte, r *dialect.Request, said *turn.Snapshot, e dialect.Ending) []byte {
-	id := identify(said.Head)
+func (w Wire) Finish(dst []byte, r *dialect.Request, said *turn.Snapshot, e dialect.Ending) []byte {
+	id := w.identify(said.Head)
 	if !e.FinishSent {
 		for i := range max(1, len(said.Ends)) {
 			reason := e.Reason
 			if reason == "" {
 				reason = finishReason(e.Why)
 			}
-			dst = id.chunk(dst, appendChoice(nil, i, nil, quote([]byte(reason))), nil)
+			dst = id.chunk(dst, id.choices(i, nil, nil, quote([]byte(reason))), nil)
 		}
 	}
 	if !e.UsageSent && e.Usage.Known && r.IncludeUsage {
@@ -110,12 +112,12 @@ func (Dialect) Finish(dst []byte, r *dialect.Request, said *turn.Snapshot, e dia
 // Fail implements dialect.Writer: `data: {"error":{…}}` and no [DONE], the form
 // that every SDK raises on (WIRE 5.6). A provider's own error goes out as it is,
 // if it is one that SDKs recognise.
-func (Dialect) Fail(dst []byte, _ *turn.Snapshot, f dialect.Failure) []byte {
+func (Wire) Fail(dst []byte, _ *turn.Snapshot, f dialect.Failure) []byte {
 	return sse.Append(dst, "", errorJSON(f))
 }
 
 // ErrorBody implements dialect.Writer.
-func (Dialect) ErrorBody(f dialect.Failure) (status int, body []byte) {
+func (Wire) ErrorBody(f dialect.Failure) (status int, body []byte) {
 	if f.Status == 0 {
 		return 502, errorJSON(f)
 	}
@@ -157,12 +159,12 @@ func errorJSON(f dialect.Failure) []byte {
 
 // Heartbeat implements dialect.Writer: one comment line and no blank line, which
 // some decoders would dispatch as an empty event (FIELD-REPORTS B5).
-func (Dialect) Heartbeat(dst []byte, _ *dialect.Request, _ *turn.Snapshot) []byte {
+func (Wire) Heartbeat(dst []byte, _ *dialect.Request, _ *turn.Snapshot) []byte {
 	return sse.AppendComment(dst, " keep-alive")
 }
 
 // Retract implements dialect.Writer.
-func (Dialect) Retract(dst []byte, said *turn.Snapshot, n int, reason string) []byte {
+func (Wire) Retract(dst []byte, said *turn.Snapshot, n int, reason string) []byte {
 	if n < 0 {
 		return sse.Append(dst, "stream_reset", append(appendMember([]byte{'{'}, "reason", quote([]byte(reason))), '}'))
 	}
@@ -174,8 +176,8 @@ func (Dialect) Retract(dst []byte, said *turn.Snapshot, n int, reason string) []
 }
 
 // CloseBlock implements dialect.Writer: chat does not close blocks.
-func (Dialect) CloseBlock(dst []byte, _ *turn.Snapshot, _ int) []byte { return dst }
+func (Wire) CloseBlock(dst []byte, _ *turn.Snapshot, _ int) []byte { return dst }
 
 // DropReasoning implements dialect.Writer: chat's reasoning is unsigned and
 // simply goes on.
-func (Dialect) DropReasoning(dst []byte, _ *turn.Snapshot, _ int) []byte { return dst }
+func (Wire) DropReasoning(dst []byte, _ *turn.Snapshot, _ int) []byte { return dst }
