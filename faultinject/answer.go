@@ -9,6 +9,10 @@ type Dialect string
 const (
 	Chat     Dialect = "chat"     // OpenAI Chat Completions, WIRE 1.1
 	Messages Dialect = "messages" // Anthropic Messages, WIRE 1.3
+
+	Gemini       Dialect = "gemini"       // Gemini generateContent, WIRE 1.4
+	Interactions Dialect = "interactions" // Gemini Interactions, WIRE 1.5
+	Completions  Dialect = "completions"  // legacy completions: a prompt in, text out
 )
 
 // A BlockKind says what one block of an answer is.
@@ -21,6 +25,7 @@ const (
 	RedactedBlock // Messages only; left out in Chat
 	ToolBlock
 	RefusalBlock // delta.refusal in Chat, plain text in Messages
+	CodeBlock    // Gemini's: code the provider ran (Args), and what it printed (Text)
 )
 
 // A Block is one part of an answer.
@@ -48,6 +53,8 @@ const (
 	FinishLength   Finish = "length"        // length, max_tokens
 	FinishSequence Finish = "stop_sequence" // stop, stop_sequence
 	FinishRefusal  Finish = "refusal"       // content_filter, refusal
+	FinishBlocked  Finish = "blocked"       // Gemini's: the prompt itself was refused
+	FinishPaused   Finish = "paused"        // Gemini's: the rest is had for a continuation token
 )
 
 // Usage is an answer's token count. Zero fields are estimated by the renderer:
@@ -62,9 +69,13 @@ type Usage struct {
 type Answer struct {
 	Blocks       []Block
 	Finish       Finish
-	StopSequence string // the sequence that ended it, with FinishSequence
+	StopSequence string   // the sequence that ended it, with FinishSequence
+	Sources      []Source // Gemini's: what a search found
 	Usage        Usage
 }
+
+// A Source is a web page an answer stands on.
+type Source struct{ URI, Title string }
 
 // Text returns the text blocks, joined. It is what a client shows.
 func (a Answer) Text() string {

@@ -15,6 +15,7 @@ const (
 	Fresh   Manner = ""        // it does not: a whole answer is due
 	Prefill Manner = "prefill" // its last turn is the partial answer
 	Asked   Manner = "asked"   // partial answer, then a user turn that asks to go on
+	Resumed Manner = "resumed" // it names where the provider's own generation stands
 )
 
 // A Continuation is what a request to go on asks for.

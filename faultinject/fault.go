@@ -46,6 +46,7 @@ const (
 type Position struct {
 	Phase   Phase
 	Dialect Dialect
+	Framing Framing
 	Model   string
 	ID      string // of the response
 

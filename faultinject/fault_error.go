@@ -43,7 +43,7 @@ type InBand struct {
 }
 
 // errorShapes are the ways Chat servers say it; the other dialects have only one.
-var errorShapes = []string{"frame", "named", "done", "chunk", "finish", "resource", "groq"}
+var errorShapes = []string{"frame", "named", "done", "chunk", "finish", "resource", "groq", "raw"}
 
 // Next implements Fault.
 func (f InBand) Next(p Position, chunk []byte) Action {

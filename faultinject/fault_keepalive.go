@@ -12,7 +12,7 @@ type Keepalive struct {
 
 // Next implements Fault.
 func (f Keepalive) Next(p Position, chunk []byte) Action {
-	step := Step{Write: []byte(": keepalive\n\n"), Every: f.Every}
+	step := Step{Write: p.Framing.comment("keepalive"), Every: f.Every}
 	if ping := p.Dialect.speaker().traits().ping; ping != nil && !f.Comments {
 		step = Step{Beat: func(n int) []byte { return ping(chunk, n) }, Every: f.Every}
 	}

@@ -11,7 +11,7 @@ func (f Trailer) Next(p Position, _ []byte) Action {
 	}
 	late := Answer{Blocks: []Block{text("ZZ")}, Finish: FinishStop}
 	var steps []Step
-	for _, e := range Render(p.Dialect, late, Options{ID: p.ID, Model: p.Model}) {
+	for _, e := range Render(p.Dialect, late, Options{ID: p.ID, Model: p.Model, Array: p.Framing == FrameArray}) {
 		steps = append(steps, Step{Write: e.Raw})
 	}
 	return do(append(steps, Step{End: EndHang})...)

@@ -8,7 +8,7 @@ type Warm struct{ Every time.Duration }
 
 // Next implements Fault.
 func (f Warm) Next(p Position, chunk []byte) Action {
-	return At{Kind: KindFinish}.cut(p, chunk, Step{Write: []byte(": hb\n\n"), Every: f.Every})
+	return At{Kind: KindFinish}.cut(p, chunk, Step{Write: p.Framing.comment("hb"), Every: f.Every})
 }
 
 // parseWarm reads "warm [every DURATION]".

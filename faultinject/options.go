@@ -18,6 +18,12 @@ type Options struct {
 	N            int  // Chat: number of choices, 0 is 1
 	Logprobs     bool // Chat
 	Variant      Variant
+
+	Array      bool   // Gemini: one JSON array in place of events
+	Checkpoint string // Gemini: the key of the turn, for continuation tokens; empty issues none
+	Said       int    // Gemini: bytes of the turn's text that earlier responses said, with Checkpoint
+	StreamArgs bool   // Gemini: the arguments of calls in pieces
+	Kept       bool   // Interactions: the provider keeps it, so that its events have ids
 }
 
 // A Variant collects the deviations of other servers (WIRE 1.1's table and
@@ -38,6 +44,9 @@ type Variant struct {
 	NoPing      bool // Messages: leave out the ping after the first block start
 	ASCII       bool // \u escapes for everything outside ASCII
 	SplitPairs  bool // ASCII, and a surrogate pair split over two deltas (C6)
+	LF          bool // Gemini: lines end in LF, as gateways in front of it do
+	Checkpoints bool // Gemini: continuation tokens, whatever the model
+	Pauses      bool // Gemini: the stream ends with CONTINUATION at every third checkpoint
 }
 
 // variants names the fields of Variant for scripts and headers.
@@ -48,6 +57,7 @@ func variants(v *Variant) map[string]*bool {
 		"role-always": &v.RoleAlways, "reasoning": &v.Reasoning, "whole-calls": &v.WholeCalls,
 		"obfuscation": &v.Obfuscation, "comments": &v.Comments, "no-ping": &v.NoPing,
 		"ascii": &v.ASCII, "split-pairs": &v.SplitPairs,
+		"lf": &v.LF, "checkpoints": &v.Checkpoints, "pauses": &v.Pauses,
 	}
 }
 

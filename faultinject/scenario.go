@@ -29,6 +29,9 @@ var scenarios = map[string]func(Prompt, Config) Answer{
 	"thinking-tool":   func(Prompt, Config) Answer { return think(call(text("I will check."), weather("Paris"))) },
 	"thinking-only":   thinkingOnly,
 	"redacted":        redacted,
+	"code-run":        codeRun,
+	"grounded":        func(Prompt, Config) Answer { return grounded() },
+	"blocked":         blocked,
 	"agent":           agent,
 	"thinking-agent":  func(p Prompt, c Config) Answer { return think(auto(p, c)) },
 }

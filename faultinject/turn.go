@@ -63,10 +63,12 @@ func (ts *turns) understand(header string, p Prompt, prefills bool, tell teller)
 	t := ts.recall(header, base, tell)
 	said := strings.TrimPrefix(partial.Text, t.state.prefill)
 	ok := false
-	switch manner {
-	case Prefill:
+	switch {
+	case p.Checkpoint > 0:
+		t, ok = t.afterCheckpoint(p.Checkpoint), true
+	case manner == Prefill:
 		t, ok = t.afterPrefill(said), true
-	case Asked:
+	case manner == Asked:
 		t, ok = t.afterAsking(said, p.Turns[len(p.Turns)-1].Text)
 	}
 	if !ok { // the partial turn, if any, is history
@@ -132,6 +134,16 @@ func (r recollection) afterAsking(said, instruction string) (recollection, bool)
 	r.c = Continuation{Manner: Asked, Said: said}
 	r.c.Anchor, r.c.Sentinel = readInstruction(said, instruction)
 	return r, true
+}
+
+// afterCheckpoint settles a request that names how much of the answer's text
+// the provider had already generated. Whoever checked the name knows it is ours.
+func (r recollection) afterCheckpoint(n int) recollection {
+	said := r.whole.Text()
+	said = said[:min(n, len(said))]
+	r.rest, _ = Rest(r.whole, said)
+	r.c = Continuation{Manner: Resumed, Said: said}
+	return r
 }
 
 // restTrimmed is Rest for text whose trailing whitespace may differ.
