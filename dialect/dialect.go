@@ -103,6 +103,10 @@ type Traits struct {
 	// Marker: the end has a marker event after the finish ([DONE],
 	// message_stop); missing alone, it is no interruption (WIRE 1.7).
 	Marker bool
+	// Appends: a request is a text that the model goes on with, so that its
+	// continuation ends with what was said, to the byte: a prefill that every
+	// host takes, and there is no other manner (legacy completions).
+	Appends bool
 	// EventsMode: the dialect can announce retractions (DESIGN §5).
 	EventsMode bool
 }

@@ -80,6 +80,9 @@ func (s *Stream) seamConfig(said []byte) splice.Config {
 	// The caller's own trailing text is part of the run: it is what the request
 	// quotes and the model may repeat.
 	c := splice.Config{Said: said, Stripped: trailingSpace(said), JSON: s.hop.doc != nil}
+	if s.traits.Appends {
+		c.Stripped = 0
+	}
 	switch {
 	case s.plan.manner == turn.Asked:
 		c.Manner, c.Anchor, c.Sentinel = splice.Asked, s.cfg.Anchor, s.cfg.Sentinel

@@ -126,7 +126,7 @@ func newStream(c Config, d dialect.Dialect, req *dialect.Request, now time.Time)
 	}
 	s.left, s.waitLeft = max(0, c.Recoveries), c.WaitBudget
 	s.began, s.lastOut, s.lastNew = now, now, now
-	s.manners = c.Targets[0].Ability.Manners
+	s.manners = s.ownManners(0)
 	return s
 }
 

@@ -38,9 +38,21 @@ func (s *Stream) option(to planner.Where) planner.Option {
 	return o
 }
 
+// appended is the one manner of dialects whose requests are the very text that the
+// model goes on with, on any host.
+var appended = []turn.Manner{turn.Prefill}
+
+// ownManners is how target i can be asked to continue its own turn.
+func (s *Stream) ownManners(i int) []turn.Manner {
+	if s.traits.Appends {
+		return appended
+	}
+	return s.cfg.Targets[i].Ability.Manners
+}
+
 // mannersOf is how target i can be asked to continue a turn that began elsewhere.
 func (s *Stream) mannersOf(i int) []turn.Manner {
-	ms := s.cfg.Targets[i].Ability.Manners
+	ms := s.ownManners(i)
 	for len(ms) > 0 && ms[0] == turn.Provider {
 		ms = ms[1:] // it holds nothing of this turn
 	}
