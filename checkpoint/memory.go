@@ -22,6 +22,9 @@ type MemoryConfig struct {
 	// and 1 GiB. When MaxTotal is reached, turns that nobody holds make room,
 	// those longest unwritten first.
 	MaxTurn, MaxTotal int64
+	// MaxMemos bounds what is remembered, in bytes; default 64 MiB. The oldest
+	// makes room.
+	MaxMemos int64
 }
 
 // Memory is a [Store] in memory.
@@ -30,9 +33,10 @@ type Memory struct {
 
 	mu    sync.Mutex
 	turns map[TurnKey]*held
-	// offers and secrets: see memory_powers.go.
+	// offers and secrets: see memory_powers.go; memos: memory_memos.go.
 	offers  map[AskKey][]offer
 	secrets map[string][]byte
+	memos   memos
 	total   int64  // bytes of all logs
 	last    uint64 // largest fence ever given
 	swept   time.Time
@@ -64,6 +68,9 @@ func NewMemory(c MemoryConfig) *Memory {
 	}
 	if c.MaxTotal == 0 {
 		c.MaxTotal = 1 << 30
+	}
+	if c.MaxMemos == 0 {
+		c.MaxMemos = 64 << 20
 	}
 	return &Memory{c: c, turns: map[TurnKey]*held{}, offers: map[AskKey][]offer{}, secrets: map[string][]byte{}}
 }

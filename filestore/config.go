@@ -17,6 +17,9 @@ type Config struct {
 	// MaxTurn bounds one log, MaxTotal all of them, in bytes; defaults 64 MiB
 	// and 8 GiB.
 	MaxTurn, MaxTotal int64
+	// MaxMemos bounds what is remembered of turns that are over, in bytes;
+	// default 1 GiB. The oldest makes room.
+	MaxMemos int64
 	// Sync is how often appended text is forced to disk; default 1 s.
 	Sync time.Duration
 }
@@ -32,6 +35,7 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.FinishedTTL, time.Minute)
 	set(&c.MaxTurn, 64<<20)
 	set(&c.MaxTotal, 8<<30)
+	set(&c.MaxMemos, 1<<30)
 	set(&c.Sync, time.Second)
 	return c, nil
 }

@@ -37,6 +37,8 @@ type Store struct {
 	swept  time.Time
 
 	ids ids
+
+	memos memos
 }
 
 // ids is who is alive, what is offered, and the largest fence ever given.
@@ -52,6 +54,7 @@ var (
 	_ checkpoint.Follower = (*Store)(nil)
 	_ checkpoint.Index    = (*Store)(nil)
 	_ checkpoint.Secrets  = (*Store)(nil)
+	_ checkpoint.Memos    = (*Store)(nil)
 )
 
 // Stats is how the store is doing.
@@ -72,7 +75,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "turns"), filepath.Join(c.Dir, "secrets")} {
+	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "turns"), filepath.Join(c.Dir, "secrets"), filepath.Join(c.Dir, "memos")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("open checkpoint directory: %w", err)
 		}
@@ -86,7 +89,11 @@ func Open(c Config) (*Store, error) {
 		turns: map[checkpoint.TurnKey]*held{},
 		ids:   ids{owners: map[checkpoint.Owner]bool{}, offers: map[checkpoint.AskKey][]checkpoint.TurnKey{}},
 	}
-	if err := s.load(); err != nil {
+	err = s.load()
+	if err == nil {
+		err = s.loadMemos()
+	}
+	if err != nil {
 		_ = l.Close()
 		return nil, fmt.Errorf("read checkpoint directory %s: %w", c.Dir, err)
 	}

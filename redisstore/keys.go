@@ -12,6 +12,7 @@ import "github.com/unbroken-llm/unbroken/checkpoint"
 //	<prefix>live:<owner>   string  there while the process lives
 //	<prefix>ask:<ask>      zset    turns that may be adopted, by time of offer
 //	<prefix>secret:<name>  string  what all processes agree on
+//	<prefix>memo:<memo>    string  what later requests need of a turn that is over
 type keys struct{ prefix string }
 
 // turn returns the three keys of a turn, in the order all scripts expect.
@@ -25,3 +26,5 @@ func (k keys) live(o checkpoint.Owner) string { return k.prefix + "live:" + stri
 func (k keys) ask(a checkpoint.AskKey) string { return k.prefix + "ask:" + a.String() }
 
 func (k keys) secret(name string) string { return k.prefix + "secret:" + name }
+
+func (k keys) memo(m checkpoint.MemoKey) string { return k.prefix + "memo:" + m.String() }

@@ -39,6 +39,7 @@ var (
 	_ checkpoint.Follower = (*Store)(nil)
 	_ checkpoint.Index    = (*Store)(nil)
 	_ checkpoint.Secrets  = (*Store)(nil)
+	_ checkpoint.Memos    = (*Store)(nil)
 )
 
 // Open returns a store and starts its heartbeat and its flusher. It does not wait

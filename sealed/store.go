@@ -15,6 +15,7 @@ type Inner interface {
 	checkpoint.Follower
 	checkpoint.Index
 	checkpoint.Secrets
+	checkpoint.Memos
 }
 
 // Store is a sealed store.
@@ -183,4 +184,30 @@ func (s *Store) Secret(ctx context.Context, name string, fresh []byte) ([]byte, 
 		return nil, err
 	}
 	return s.keys.open(b, "secret "+name)
+}
+
+// Remember implements [checkpoint.Memos].
+func (s *Store) Remember(ctx context.Context, ttl time.Duration, memos ...checkpoint.Memo) error {
+	closed := make([]checkpoint.Memo, len(memos))
+	for i, m := range memos {
+		closed[i] = checkpoint.Memo{Key: m.Key, Value: s.keys.seal(m.Value, "memo "+m.Key.String())}
+	}
+	return s.inner.Remember(ctx, ttl, closed...)
+}
+
+// Recall implements [checkpoint.Memos].
+func (s *Store) Recall(ctx context.Context, keys ...checkpoint.MemoKey) ([][]byte, error) {
+	values, err := s.inner.Recall(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range values {
+		if v == nil {
+			continue
+		}
+		if values[i], err = s.keys.open(v, "memo "+keys[i].String()); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }

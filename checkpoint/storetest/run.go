@@ -56,6 +56,9 @@ func Run(t *testing.T, open func(t *testing.T) checkpoint.Store) {
 		{"the turn of the dead is adopted", deadAdopted},
 		{"racing adoptions share what is offered", racingAdoptions},
 		{"a secret is made once", secret},
+		{"a memo is recalled by its key", recalled},
+		{"memos are copies", memoCopies},
+		{"an ended context remembers nothing", nothingRemembered},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.run(&bench{T: t, ctx: t.Context(), store: open(t)})
