@@ -59,7 +59,7 @@ func (s *Stream) admit(e sse.Event, ds []turn.Delta, rewrite bool) {
 	b := e.Raw
 	if rewrite {
 		s.scratch = s.d.Rewrite(s.scratch[:0], s.req, e, ds, &s.said)
-		b = oneLine(s.scratch)
+		b = oneLine(s.d, s.scratch)
 	}
 	var saw sight
 	for i := range ds {

@@ -214,7 +214,7 @@ func (s *Stream) synthesize() {
 		s.said.Blocks = append(s.said.Blocks, b)
 		n := len(s.said.Blocks) - 1
 		s.scratch = s.d.Emit(s.scratch[:0], s.req, &s.said, n)
-		s.emit(oneLine(s.scratch))
+		s.emit(oneLine(s.d, s.scratch))
 		s.said.Blocks[n].Closed = true
 	}
 	if !s.visible {

@@ -126,7 +126,7 @@ func (f *Follower) retell(b *turn.Block, at, from int) {
 		}
 		f.own(ds, b, &at)
 		e.Data = bytes.Clone(e.Data)
-		f.out = append(f.out, oneLine(f.d.Rewrite(nil, f.req, e, ds, &f.said))...)
+		f.out = append(f.out, oneLine(f.d, f.d.Rewrite(nil, f.req, e, ds, &f.said))...)
 		for i := range ds {
 			_ = f.said.Fold(ds[i])
 		}

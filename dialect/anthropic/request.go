@@ -12,6 +12,15 @@ import (
 // Parse implements [dialect.Dialect]. It reads what recovery needs and checks nothing else: a request that the provider
 // will refuse is the provider's to refuse.
 func (Dialect) Parse(body []byte) (*dialect.Request, error) {
+	r, err := Read(body)
+	if err == nil && r.Model == "" {
+		return nil, errors.New("messages request: no model")
+	}
+	return r, err
+}
+
+// Read is Parse for hosts whose requests name the model elsewhere: Bedrock, in the path.
+func Read(body []byte) (*dialect.Request, error) {
 	if !jsonwalk.Valid(body) {
 		return nil, errors.New("messages request: not valid json")
 	}
@@ -49,8 +58,6 @@ func (Dialect) Parse(body []byte) (*dialect.Request, error) {
 	switch {
 	case w.Err() != nil:
 		return nil, errors.New("messages request: not a json object")
-	case r.Model == "":
-		return nil, errors.New("messages request: no model")
 	case jsonwalk.KindOf(messages) != jsonwalk.KindArray:
 		return nil, errors.New("messages request: no messages array")
 	}
