@@ -179,7 +179,7 @@ func (s *Stream) tick() {
 		}
 	case queued:
 		if !s.now.Before(s.linedUp.Add(s.waitLeft)) {
-			s.outOfLine()
+			s.crowdedOut()
 		}
 	case waiting:
 		if !s.now.Before(s.wakeAt) {

@@ -82,6 +82,9 @@ func (s *Stream) ended(e interrupt.Ended) {
 			s.finalize(Abort, "relayed_cut")
 		}
 	case opening, queued:
+		if s.phase == queued {
+			s.outOfLine()
+		}
 		if e.How == interrupt.Barred || e.How == interrupt.Crowded {
 			s.heldBack()
 		}

@@ -105,15 +105,18 @@ func (s *Stream) sent(probe bool) {
 	if s.phase != queued {
 		return
 	}
-	s.waitLeft -= s.now.Sub(s.linedUp)
+	s.outOfLine()
 	s.phase = opening
 	s.watchTarget()
 }
 
-// outOfLine: its turn did not come in time.
-func (s *Stream) outOfLine() {
+// outOfLine takes the time in line from the waiting budget.
+func (s *Stream) outOfLine() { s.waitLeft = max(0, s.waitLeft-s.now.Sub(s.linedUp)) }
+
+// crowdedOut: its turn did not come in time.
+func (s *Stream) crowdedOut() {
+	s.outOfLine()
 	s.heldBack()
-	s.waitLeft = 0
 	s.interrupted(interrupt.FromEnd(interrupt.Ended{How: interrupt.Crowded, NotSent: true, Detail: "waited too long for its turn"}))
 }
 

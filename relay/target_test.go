@@ -215,6 +215,24 @@ func TestWaitingInLine(t *testing.T) {
 			t.Errorf("%+v", fx)
 		}
 	})
+	t.Run("in vain, which has its price too", func(t *testing.T) {
+		// A breaker may open while somebody stands in line: what the turn waited
+		// there is not given back, or it could wait for ever.
+		s, step := begin()
+		now = now.Add(20 * time.Second)
+		fx := step(relay.Ended{Attempt: 2, End: interrupt.Ended{How: interrupt.Barred, NotSent: true, After: 8 * time.Second}})
+		if fx.End != relay.Open {
+			t.Fatalf("%+v", fx)
+		}
+		now = now.Add(9 * time.Second)
+		if fx = step(relay.Tick{}); fx.Open == nil {
+			t.Fatalf("%+v", fx)
+		}
+		fx = step(relay.Ended{Attempt: s.Attempt(), End: interrupt.Ended{How: interrupt.Barred, NotSent: true, After: 8 * time.Second}})
+		if fx.End != relay.Abort || fx.Notes[len(fx.Notes)-1].Reason != "failed:breaker_open" {
+			t.Errorf("%+v", fx)
+		}
+	})
 	t.Run("as long as there is time", func(t *testing.T) {
 		s, step := begin()
 		var fx relay.Effects
