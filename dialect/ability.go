@@ -19,7 +19,10 @@ type Flags struct {
 
 // Ability is what a target can do for an unfinished turn.
 type Ability struct {
-	// Manners in order of preference; the last resort is to refuse.
+	// Manners in order of preference; the last resort is to refuse. turn.Provider
+	// is none of them: whether a provider holds a generation is not a fact about a
+	// host but about a stream ([Holder], [Checkpointer]), and comes first where it is
+	// so.
 	Manners []turn.Manner
 	Flags   Flags
 	// Echoes: a prefill answer may begin with the prefix again.

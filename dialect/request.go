@@ -41,4 +41,11 @@ type Request struct {
 	// (Codex, by its originator and user agent); dialects with a heartbeat
 	// event send that. Set by whoever reads the request's headers, before use.
 	Keepalive bool
+	// Kept: the provider keeps the answer under the id that it gave it, and later
+	// requests name it by that; another generation cannot take its place.
+	Kept bool
+	// Veiled: what goes up asks to hold the generation, which the client did not
+	// ([Backgrounder]), and what comes down is shown as if it had not. Set by
+	// whoever changed the request.
+	Veiled bool
 }

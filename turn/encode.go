@@ -29,14 +29,15 @@ import (
 //	opNotes     block bytes                      more kept parts
 //	opRaw       block bytes                      replaces the opening's
 //	opSeq       number                           new highest event number
+//	opHeld      bytes                            version 3: replaces
 //
 // Unsigned operands are uvarints; choice, index, input, output and the event number, which a
 // provider could make negative, are varints; stage is a byte. bytes, id, name, raw and reason are
 // a uvarint length and that many bytes. The sum covers the whole log, so that a
 // lost, doubled or reordered chunk is found and not only a damaged one.
 //
-// A log of version 1 is read as it is, and may grow operations of version 2.
-const version = 2
+// A log of an older version is read as it is, and may grow newer operations.
+const version = 3
 
 const (
 	opHead byte = iota + 1
@@ -56,6 +57,7 @@ const (
 	opNotes
 	opRaw
 	opSeq
+	opHeld
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -71,6 +73,7 @@ type Mark struct {
 	terminated bool
 	opaques    int
 	seq        int64
+	held       string
 	usage      Usage
 	ends       []End
 	blocks     []blockMark
@@ -258,6 +261,10 @@ func (s *Snapshot) appendState(dst []byte, m *Mark) []byte {
 	if s.Seq != m.seq {
 		dst = binary.AppendVarint(append(dst, opSeq), s.Seq)
 		m.seq = s.Seq
+	}
+	if s.Held != m.held {
+		dst = appendString(append(dst, opHeld), s.Held)
+		m.held = s.Held
 	}
 	return dst
 }

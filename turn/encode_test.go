@@ -106,6 +106,8 @@ func TestTheVersionsAreFrozen(t *testing.T) {
 	two := one.Clone()
 	b := &two.Blocks[0]
 	b.Notes, b.Stage, b.Withdrawn, two.Seq = []byte("1"), 9, true, 5
+	three := one.Clone()
+	three.Held = "r1"
 	for _, c := range []struct {
 		version byte
 		s       *Snapshot
@@ -113,6 +115,7 @@ func TestTheVersionsAreFrozen(t *testing.T) {
 	}{
 		{1, one, "01" + ops + "0700" + ends + "0c"},
 		{2, two, "02" + ops + "0f000131" + "0e0009" + "0700" + "0d00" + ends + "110a" + "0c"},
+		{3, three, "03" + ops + "0700" + ends + "12027231" + "0c"},
 	} {
 		m := Mark{version: c.version}
 		got := c.s.appendWhole(nil, &m)
@@ -136,7 +139,7 @@ func TestAnOlderLogIsCarriedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken.Blocks[0].Withdrawn, taken.Seq = true, 12
+	taken.Blocks[0].Withdrawn, taken.Seq, taken.Held = true, 12, "r1"
 	got, err := Replay(taken.AppendSince(log, &m))
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func Whole(log []byte) int {
 var shapes = [...]string{
 	opHead: "b", opTruncate: "n", opOpen: "1nnbbb", opText: "nb", opSign: "nb", opExtras: "nn", opClose: "n",
 	opUsage: "1nnb", opEnd: "n1b", opTerminal: "", opOpaques: "n", opSum: "4", opWithdraw: "n", opStage: "n1",
-	opNotes: "nb", opRaw: "nb", opSeq: "n",
+	opNotes: "nb", opRaw: "nb", opSeq: "n", opHeld: "b",
 }
 
 // whole returns where the last whole chunk of b ends, of which the first begins at

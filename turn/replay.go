@@ -86,7 +86,7 @@ func replay(m *Mark, log []byte) (s *Snapshot, chunks int, err error) {
 
 // catchUp makes m say that everything in s is in the log.
 func (m *Mark) catchUp(s *Snapshot) {
-	m.head, m.terminated, m.opaques, m.seq = s.Head != nil, s.Terminated, s.Opaques, s.Seq
+	m.head, m.terminated, m.opaques, m.seq, m.held = s.Head != nil, s.Terminated, s.Opaques, s.Seq, s.Held
 	m.usage = s.Usage
 	m.usage.Raw = bytes.Clone(s.Usage.Raw)
 	m.ends = append([]End(nil), s.Ends...)
@@ -135,6 +135,8 @@ func (s *Snapshot) apply(op byte, r *reader) {
 		s.Opaques = r.below(math.MaxInt)
 	case opSeq:
 		s.Seq = r.int64()
+	case opHeld:
+		s.Held = string(r.bytes())
 	default:
 		r.bad = true
 	}

@@ -116,6 +116,10 @@ type Snapshot struct {
 	Seq int64
 	// Opaques counts events of unknown meaning.
 	Opaques int
+	// Held is the name by which the provider holds the generation that goes on in
+	// this turn, so that whoever takes the turn over can re-attach to it. Empty: it
+	// holds none.
+	Held string
 }
 
 // Finished reports whether every choice that was seen has its semantic end.

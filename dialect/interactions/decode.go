@@ -13,6 +13,7 @@ type Decoder struct {
 	begun, finished bool
 	called          bool
 	steps           []wireStep
+	track
 }
 
 // wireStep is a step of this attempt; its ordinal is its place.
@@ -43,10 +44,14 @@ func (d *Decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
 	if f.typ == nil {
 		f.typ = e.Name
 	}
+	if d.strayed {
+		return dst, ErrReplay
+	}
 	out, err := d.event(dst, &f, data)
 	if err != nil {
 		return dst, err
 	}
+	d.reached(&f, data)
 	if u, ok := readUsage(f.total()); ok {
 		out = append(out, turn.Delta{Kind: turn.Count, Usage: u})
 	}
@@ -71,6 +76,7 @@ func (d *Decoder) event(dst []turn.Delta, f *frame, data []byte) ([]turn.Delta, 
 	case "interaction.created":
 		if !d.begun {
 			d.begun = true
+			d.grasp(f.interaction)
 			dst = append(dst, turn.Delta{Kind: turn.Head, Raw: data})
 		}
 		return dst, nil

@@ -13,11 +13,12 @@ var (
 	ErrIndex    = errors.New("step index missing")
 	ErrReopened = errors.New("step index in use")
 	ErrNoStep   = errors.New("delta without a step")
+	ErrReplay   = errors.New("replay of another stream")
 )
 
 // frame holds the members of an event that matter, raw; typ is a string body.
 type frame struct {
-	typ, index, step, delta, interaction, status, usage, metadata, fault []byte
+	typ, index, step, delta, interaction, status, usage, metadata, fault, id []byte
 }
 
 func readFrame(data []byte) (frame, error) {
@@ -27,6 +28,8 @@ func readFrame(data []byte) (frame, error) {
 		switch string(key) {
 		case "event_type":
 			f.typ, _ = jsonwalk.String(val)
+		case "event_id":
+			f.id, _ = jsonwalk.String(val)
 		case "index":
 			f.index = val
 		case "step":

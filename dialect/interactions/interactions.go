@@ -15,4 +15,6 @@ func (Dialect) Name() string { return "interactions" }
 func (Dialect) Traits() dialect.Traits { return dialect.Traits{SignedReasoning: true, Marker: true} }
 
 // NewDecoder implements dialect.Dialect.
-func (Dialect) NewDecoder(*dialect.Request) dialect.Decoder { return new(Decoder) }
+func (Dialect) NewDecoder(r *dialect.Request) dialect.Decoder {
+	return &Decoder{track: track{kept: r != nil && r.Kept}}
+}

@@ -70,6 +70,7 @@ func (Dialect) Parse(body []byte) (*dialect.Request, error) {
 	if readFormat(r, format); format == nil && plain(mime) == "application/json" {
 		r.Structured, r.Schema = true, []byte("{}")
 	}
+	r.Kept = kept || held == "background"
 	if r.Unsplicable = held; held == "" && kept {
 		r.Unsplicable = "stored interaction"
 	}

@@ -23,11 +23,11 @@ func TestParse(t *testing.T) {
 		name, body string
 		want       dialect.Request
 	}{
-		{"kept by the provider unless told otherwise", `{"model":"m","input":"x","stream":true}`, dialect.Request{Stream: true, Unsplicable: "stored interaction"}},
+		{"kept by the provider unless told otherwise", `{"model":"m","input":"x","stream":true}`, dialect.Request{Stream: true, Unsplicable: "stored interaction", Kept: true}},
 		{"not kept", `{"model":"m","input":"x","store":false}`, dialect.Request{}},
-		{"in the background", `{"model":"m","input":"x","store":false,"background":true}`, dialect.Request{Unsplicable: "background"}},
+		{"in the background", `{"model":"m","input":"x","store":false,"background":true}`, dialect.Request{Unsplicable: "background", Kept: true}},
 		{"an agent's", `{"agent":"a","model":"m","input":"x","store":false}`, dialect.Request{Unsplicable: "agent"}},
-		{"from a checkpoint, without input", `{"model":"m","continuation_token":"t"}`, dialect.Request{Unsplicable: "continuation_token"}},
+		{"from a checkpoint, without input", `{"model":"m","continuation_token":"t"}`, dialect.Request{Unsplicable: "continuation_token", Kept: true}},
 		{"config", `{"model":"m","input":"x","store":false,"generation_config":{"max_output_tokens":7,"stop_sequences":["a"],"thinking_level":"low","tool_choice":"any"}}`,
 			dialect.Request{MaxTokens: 7, Stops: []string{"a"}, Thinking: true, ForcedTool: true}},
 		{"tools", `{"model":"m","input":"x","store":false,"tools":[{"type":"function","name":"f"},{"type":"google_search"},{"type":"code_execution"},{"type":"mcp_server"}]}`,

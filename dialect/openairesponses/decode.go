@@ -19,7 +19,7 @@ var (
 )
 
 // NewDecoder returns a decoder for one attempt.
-func (Dialect) NewDecoder(*dialect.Request) dialect.Decoder { return &decoder{} }
+func (Dialect) NewDecoder(*dialect.Request) dialect.Decoder { return &decoder{track: track{at: -1}} }
 
 // decoder numbers blocks in the order they open. Items are known by their output_index: some hosts give an item another
 // id in every event (WIRE 1.2).
@@ -29,6 +29,7 @@ type decoder struct {
 	calls  bool
 	blocks int
 	items  []wireItem
+	track
 }
 
 type wireItem struct {
@@ -69,6 +70,7 @@ func (d *decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
 		dst = append(dst, turn.Delta{Kind: turn.Pulse})
 	}
 	seq := number(f.seq)
+	d.reached(&f)
 	for i := had; i < len(dst); i++ {
 		dst[i].Seq = seq
 	}
@@ -112,6 +114,7 @@ func (d *decoder) event(dst []turn.Delta, f *frame, data []byte) ([]turn.Delta, 
 			return dst, ErrSecondCreated
 		}
 		d.begun = true
+		d.grasp(f)
 		return append(dst, turn.Delta{Kind: turn.Head, Raw: data}), nil
 	case "response.in_progress", "response.queued":
 		return append(dst, turn.Delta{Kind: turn.Head, Raw: data}), nil
