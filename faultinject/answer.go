@@ -1,6 +1,9 @@
 package faultinject
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Dialect is the wire language of a request.
 type Dialect string
@@ -9,6 +12,8 @@ type Dialect string
 const (
 	Chat     Dialect = "chat"     // OpenAI Chat Completions, WIRE 1.1
 	Messages Dialect = "messages" // Anthropic Messages, WIRE 1.3
+
+	Responses Dialect = "responses" // OpenAI Responses, WIRE 1.2
 
 	Gemini       Dialect = "gemini"       // Gemini generateContent, WIRE 1.4
 	Interactions Dialect = "interactions" // Gemini Interactions, WIRE 1.5
@@ -22,9 +27,11 @@ type BlockKind uint8
 const (
 	TextBlock BlockKind = iota
 	ThinkingBlock
-	RedactedBlock // Messages only; left out in Chat
+	RedactedBlock // Messages, and a reasoning item without summary in Responses; left out elsewhere
 	ToolBlock
 	RefusalBlock // delta.refusal in Chat, plain text in Messages
+	CustomBlock  // a custom tool call, whose Args are any text: Responses only
+	SearchBlock  // a web search the provider makes itself, Text is the query: Responses only
 	CodeBlock    // Gemini's: code the provider ran (Args), and what it printed (Text)
 )
 
@@ -41,7 +48,13 @@ type Block struct {
 	ID   string
 	Name string
 	Args string // a JSON object; empty is a call without arguments
+
+	Cites []Cite // of a text block, Responses only
 }
+
+// A Cite is a source of one phrase of a text block. It is left out where the
+// block does not contain the phrase.
+type Cite struct{ Phrase, Title, URL string }
 
 // A Finish says why an answer ended.
 type Finish string
@@ -92,11 +105,19 @@ func (a Answer) Text() string {
 func (a Answer) Calls() []Block {
 	var calls []Block
 	for _, k := range a.Blocks {
-		if k.Kind == ToolBlock {
+		if k.Kind == ToolBlock || k.Kind == CustomBlock {
 			calls = append(calls, k)
 		}
 	}
 	return calls
+}
+
+// without returns a without the blocks of the given kinds, which a dialect has
+// no form for.
+func (a Answer) without(kinds ...BlockKind) Answer {
+	a = a.clone()
+	a.Blocks = slices.DeleteFunc(a.Blocks, func(k Block) bool { return slices.Contains(kinds, k.Kind) })
+	return a
 }
 
 // clone copies the blocks, so that the caller may edit them.

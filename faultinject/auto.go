@@ -62,7 +62,7 @@ func (c Config) declaredCall(tools []Tool) (Block, bool) {
 	for _, k := range append(append([]ToolCall(nil), c.Calls...), defaultCalls...) {
 		for _, t := range tools {
 			if t.Name == k.Name {
-				return Block{Kind: ToolBlock, Name: k.Name, Args: k.Args}, true
+				return Block{Kind: t.blockKind(), Name: k.Name, Args: k.Args}, true
 			}
 		}
 	}
@@ -72,8 +72,16 @@ func (c Config) declaredCall(tools []Tool) (Block, bool) {
 		}
 		args := instance(t.Schema)
 		if json.Valid(args) {
-			return Block{Kind: ToolBlock, Name: t.Name, Args: string(args)}, true
+			return Block{Kind: t.blockKind(), Name: t.Name, Args: string(args)}, true
 		}
 	}
 	return Block{}, false
+}
+
+// blockKind is what a call of the tool is.
+func (t Tool) blockKind() BlockKind {
+	if t.Custom {
+		return CustomBlock
+	}
+	return ToolBlock
 }

@@ -31,7 +31,7 @@ func chatEvents(a Answer, o Options) []Event {
 	}
 	if o.IncludeUsage && !o.Variant.UsageFinish {
 		events = append(events, Event{KindUsage, frame(o.Variant, "", chatHead(o)+
-			`"choices":[],"usage":`+chatUsage(a, o)+chatPadding(o, "usage")+`}`)})
+			`"choices":[],"usage":`+chatUsage(a, o)+padding(o, "usage")+`}`)})
 	}
 	if !o.Variant.NoDone {
 		events = append(events, Event{KindEnd, frame(o.Variant, "", "[DONE]")})
@@ -64,8 +64,8 @@ func chatChunks(a Answer, o Options) []chatChunk {
 		case ToolBlock:
 			chunks = append(chunks, chatCall(k, calls, o)...)
 			calls++
-		case RedactedBlock:
-			// Chat has no form for it.
+		case RedactedBlock, CustomBlock, SearchBlock:
+			// Chat has no form for them here.
 		}
 	}
 	finish := chatFinish(a.Finish)
@@ -120,28 +120,24 @@ func chatFrame(a Answer, o Options, c chatChunk, choice int, withUsage bool) []b
 		usage = `,"usage":null`
 	}
 	return frame(o.Variant, "", fmt.Sprintf(`%s"choices":[{"index":%d,"delta":{%s},"logprobs":%s,"finish_reason":%s}]%s%s}`,
-		chatHead(o), choice, delta, logprobs, finish, usage, chatPadding(o, c.delta)))
-}
-
-func chatPadding(o Options, salt string) string {
-	if !o.Variant.Obfuscation {
-		return ""
-	}
-	pad := label(o.Seed, salt)
-	return `,"obfuscation":` + quote(pad[:1+hash64(salt)%16])
+		chatHead(o), choice, delta, logprobs, finish, usage, padding(o, c.delta)))
 }
 
 func chatLogprobs(o Options, piece string) string {
 	if !o.Logprobs {
 		return ""
 	}
+	return `{"content":[` + logprobOf(piece) + `],"refusal":null}`
+}
+
+// logprobOf is OpenAI's record of one token.
+func logprobOf(piece string) string {
 	raw := unquote(piece)
 	bytesList := make([]string, len(raw))
 	for i := range len(raw) {
 		bytesList[i] = fmt.Sprint(raw[i])
 	}
-	return fmt.Sprintf(`{"content":[{"token":%s,"logprob":-0.0123,"bytes":[%s],"top_logprobs":[]}],"refusal":null}`,
-		piece, strings.Join(bytesList, ","))
+	return fmt.Sprintf(`{"token":%s,"logprob":-0.0123,"bytes":[%s],"top_logprobs":[]}`, piece, strings.Join(bytesList, ","))
 }
 
 func chatUsage(a Answer, o Options) string {

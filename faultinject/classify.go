@@ -1,24 +1,25 @@
 package faultinject
 
 import (
-	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // classify tells the kind of an event that somebody else rendered.
 func classify(raw []byte) Kind {
-	var data []byte
-	for line := range bytes.Lines(raw) {
-		if rest, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); ok {
-			data = append(append(data, bytes.TrimPrefix(rest, []byte(" "))...), '\n')
-		}
-	}
-	data = bytes.TrimSpace(data)
+	data := payloadOf(raw)
 	switch {
 	case len(data) == 0:
 		return KindPing
 	case string(data) == "[DONE]":
 		return KindEnd
+	}
+	var r struct {
+		Type string
+		Item struct{ Type string }
+	}
+	if json.Unmarshal(data, &r) == nil && (strings.HasPrefix(r.Type, "response.") || r.Type == "keepalive") {
+		return responsesKind(r.Type, r.Item.Type)
 	}
 	var e struct {
 		Type  string

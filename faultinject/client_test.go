@@ -43,6 +43,8 @@ func patience(t *testing.T) context.Context {
 const (
 	chatPath     = "/v1/chat/completions"
 	messagesPath = "/v1/messages"
+
+	responsesPath = "/v1/responses"
 )
 
 // chatBody is a streaming Chat request with the given messages.
@@ -53,6 +55,11 @@ func chatBody(model string, messages ...string) string {
 // messagesBody is a streaming Messages request with the given messages.
 func messagesBody(model string, messages ...string) string {
 	return `{"model":"` + model + `","stream":true,"max_tokens":4096,"messages":[` + strings.Join(messages, ",") + `]}`
+}
+
+// responsesBody is a streaming Responses request with the given input items.
+func responsesBody(model string, items ...string) string {
+	return `{"model":"` + model + `","stream":true,"input":[` + strings.Join(items, ",") + `]}`
 }
 
 func msg(role, text string) string { return `{"role":"` + role + `","content":` + quote(text) + `}` }
@@ -134,7 +141,7 @@ type heard struct {
 	starts         int
 }
 
-// hear folds a stream of either dialect.
+// hear folds a stream.
 func hear(t *testing.T, d Dialect, stream string) heard {
 	t.Helper()
 	var h heard
@@ -150,6 +157,8 @@ func hear(t *testing.T, d Dialect, stream string) heard {
 			h.ended = true
 		case d == Messages:
 			h.messages(t, payload)
+		case d == Responses:
+			h.responses(t, payload)
 		default:
 			h.chat(t, payload)
 		}
@@ -241,5 +250,33 @@ func (h *heard) messages(t *testing.T, payload string) {
 		h.finish = e.Delta.StopReason
 	case "message_stop":
 		h.ended = true
+	}
+}
+
+func (h *heard) responses(t *testing.T, payload string) {
+	t.Helper()
+	var e struct {
+		Type, Delta string
+		Item        struct{ Type, Name string }
+		Response    struct{ Status string }
+	}
+	if err := json.Unmarshal([]byte(payload), &e); err != nil {
+		t.Fatalf("event %s: %v", payload, err)
+	}
+	switch e.Type {
+	case "response.created":
+		h.starts++
+	case "response.output_item.added":
+		if e.Item.Name != "" {
+			h.calls = append(h.calls, e.Item.Name+" ")
+		}
+	case "response.output_text.delta", "response.refusal.delta":
+		h.text += e.Delta
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		h.thinking += e.Delta
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		h.calls[len(h.calls)-1] += e.Delta
+	case "response.completed", "response.incomplete", "response.failed":
+		h.finish, h.ended = e.Response.Status, true
 	}
 }

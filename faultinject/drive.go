@@ -20,6 +20,8 @@ type drive struct {
 	setup  Setup
 	pace   time.Duration
 	closed <-chan struct{} // the server closes
+	kept   *keptResponse   // lives on without the client, and sets the pace
+	first  int             // its first event that is sent
 
 	status   int
 	turn     string // its key, with a target
@@ -104,6 +106,28 @@ func (d *drive) reply(r *Reply) Ending {
 	}
 	d.w.end(Step{End: EndPolite})
 	return Replied
+}
+
+// play performs a whole response.
+func (d *drive) play(h http.Header, events []Event) Ending {
+	end := d.open()
+	if end == "" {
+		end = d.head(http.StatusOK, h)
+	}
+	for i, e := range events {
+		if end != "" {
+			return end
+		}
+		var more bool
+		if more, end = d.due(d.first + i); !more {
+			break // cancelled, or over
+		}
+		end = d.event(e)
+	}
+	if end == "" {
+		end = d.finish()
+	}
+	return end
 }
 
 // event sends one event, unless a fault does something else.

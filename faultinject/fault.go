@@ -48,7 +48,8 @@ type Position struct {
 	Dialect Dialect
 	Framing Framing
 	Model   string
-	ID      string // of the response
+	ID      string  // of the response
+	Options Options // how it is rendered; zero with a target
 
 	Event int   // number of this event, from 1
 	Kind  Kind  // of this event

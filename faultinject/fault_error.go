@@ -42,8 +42,10 @@ type InBand struct {
 	Shape string // one of errorShapes; empty is the dialect's first-party form
 }
 
-// errorShapes are the ways Chat servers say it; the other dialects have only one.
-var errorShapes = []string{"frame", "named", "done", "chunk", "finish", "resource", "groq", "raw"}
+// errorShapes are the ways servers say it: raw is Gemini's, flat, alone and
+// failed are Responses', the others Chat's. A dialect that does not know one
+// says it in its own way.
+var errorShapes = []string{"frame", "named", "done", "chunk", "finish", "resource", "groq", "raw", "flat", "alone", "failed"}
 
 // Next implements Fault.
 func (f InBand) Next(p Position, chunk []byte) Action {

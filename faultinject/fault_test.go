@@ -35,7 +35,7 @@ func TestCuts(t *testing.T) {
 		{"no terminal", "attempt 1: no-terminal", -1, isNil, CutPolite},
 		{"at the end", "attempt 1: rst at end", -1, isReset, CutReset},
 	} {
-		for _, d := range []Dialect{Chat, Messages} {
+		for _, d := range []Dialect{Chat, Messages, Responses} {
 			t.Run(tc.name+"/"+string(d), func(t *testing.T) {
 				s := start(t, Config{Script: MustScript(tc.script), Scenario: "text"})
 				path, body := request(d)
@@ -59,8 +59,11 @@ func TestCuts(t *testing.T) {
 }
 
 func request(d Dialect) (path, body string) {
-	if d == Messages {
+	switch d {
+	case Messages:
 		return messagesPath, messagesBody("claude-sonnet-4-5", msg("user", "Tell me something."))
+	case Responses:
+		return responsesPath, responsesBody("gpt-5.1", msg("user", "Tell me something."))
 	}
 	return chatPath, chatBody("gpt-4.1", msg("user", "Tell me something."))
 }

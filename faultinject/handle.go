@@ -182,41 +182,41 @@ func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) 
 	}
 	salt := label(s.cfg.Seed, t.key, fmt.Sprint(id))
 	o := Options{Model: p.Model, ID: p.Dialect.speaker().traits().responseID + salt, Created: time.Now().Unix(), Seed: s.cfg.Seed,
-		IncludeUsage: p.IncludeUsage, N: p.N, Logprobs: p.Logprobs, Variant: variant}
+		IncludeUsage: p.IncludeUsage, N: p.N, Logprobs: p.Logprobs, Variant: variant, Request: p.Body}
 	pace := s.cfg.Pace
 	if tr.Pace != nil {
 		pace = *tr.Pace
 	}
-	events := []Event{{KindOther, RenderWhole(p.Dialect, a, o)}}
-	kind := "application/json"
+	events, h := []Event{{KindOther, RenderWhole(p.Dialect, a, o)}}, eventStream(salt)
 	if p.Stream {
-		events, kind = Render(p.Dialect, a, o), "text/event-stream; charset=utf-8"
+		events = Render(p.Dialect, a, o)
+	} else {
+		h.Set("Content-Type", "application/json")
 	}
 	d := &drive{w: w, faults: tr.Faults, pace: pace, closed: s.closing,
 		total: total(events),
-		pos:   Position{Dialect: p.Dialect, Model: p.Model, ID: o.ID, Total: len(events), Seed: s.cfg.Seed}}
+		pos:   Position{Dialect: p.Dialect, Model: p.Model, ID: o.ID, Total: len(events), Seed: s.cfg.Seed, Options: o}}
 	if r := unmet(tr.Faults, w.transport()); r != nil {
 		return s.refuse(id, p.Dialect, r, w)
 	}
-	h := http.Header{"Content-Type": {kind}, "Cache-Control": {"no-cache"}, "Request-Id": {"req_" + salt}, "X-Request-Id": {"req_" + salt}}
-	end := d.open()
-	if end == "" {
-		end = d.head(http.StatusOK, h)
+	kept := s.shelve(p, t, a, o, pace)
+	if kept != nil && kept.background && p.Stream {
+		d.kept, d.pace = kept, 0
 	}
-	for _, e := range events {
-		if end != "" {
-			break
-		}
-		end = d.event(e)
-	}
-	if end == "" {
-		end = d.finish()
-	}
+	end := d.play(h, events)
 	if end == Complete || d.finished {
 		s.turns.done(t.key)
+		if kept != nil {
+			s.shelf.put(kept)
+		}
 	}
 	s.settle(id, d)
 	return end
+}
+
+// eventStream are the headers of a stream.
+func eventStream(salt string) http.Header {
+	return http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache"}, "Request-Id": {"req_" + salt}, "X-Request-Id": {"req_" + salt}}
 }
 
 // settle copies what a drive did into the log.

@@ -12,7 +12,8 @@ func limit(a Answer, maxTokens int, seed uint64) Answer {
 	left := maxTokens
 	for i, k := range a.Blocks {
 		part := k.Text
-		if k.Kind == ToolBlock {
+		call := k.Kind == ToolBlock || k.Kind == CustomBlock
+		if call {
 			part = k.Args
 		}
 		toks := tokens(part, seed)
@@ -23,7 +24,7 @@ func limit(a Answer, maxTokens int, seed uint64) Answer {
 		out := a
 		out.Blocks = append([]Block(nil), a.Blocks[:i]...)
 		if part = strings.Join(toks[:left], ""); part != "" {
-			if k.Kind == ToolBlock {
+			if call {
 				k.Args = part
 			} else {
 				k.Text = part

@@ -32,7 +32,7 @@ func (s *messagesStream) open(kind Kind, index int, block string) {
 
 // messagesEvents renders a with each event's kind.
 func messagesEvents(a Answer, o Options) []Event {
-	o = o.withDefaults("msg_01")
+	o, a = o.withDefaults("msg_01"), a.without(CustomBlock, SearchBlock, CodeBlock)
 	u := a.usage(o)
 	s := &messagesStream{o: o}
 	cache := fmt.Sprintf(`"cache_creation_input_tokens":0,"cache_read_input_tokens":%d`, u.CacheRead)

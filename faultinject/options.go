@@ -11,12 +11,13 @@ import (
 type Options struct {
 	Model   string // default "mock-model"
 	ID      string // response id; default derived from the seed
-	Created int64  // unix seconds, Chat only
+	Created int64  // unix seconds, OpenAI only
 	Seed    uint64 // of the split into deltas
 
-	IncludeUsage bool // Chat: stream_options.include_usage
-	N            int  // Chat: number of choices, 0 is 1
-	Logprobs     bool // Chat
+	IncludeUsage bool   // Chat: stream_options.include_usage
+	N            int    // Chat: number of choices, 0 is 1
+	Logprobs     bool   // Chat, Responses
+	Request      []byte // Responses: the request's body, parts of which a response repeats
 	Variant      Variant
 
 	Array      bool   // Gemini: one JSON array in place of events
@@ -39,11 +40,15 @@ type Variant struct {
 	RoleAlways  bool // Chat: the role in every delta, as OpenRouter does (D16)
 	Reasoning   bool // Chat: field "reasoning" in place of "reasoning_content"
 	WholeCalls  bool // Chat: a whole tool call in one delta, as Mistral and xAI do
-	Obfuscation bool // Chat: OpenAI's padding field
+	Obfuscation bool // Chat, Responses: OpenAI's padding field
 	Comments    bool // a comment before every event, as OpenRouter does
 	NoPing      bool // Messages: leave out the ping after the first block start
 	ASCII       bool // \u escapes for everything outside ASCII
 	SplitPairs  bool // ASCII, and a surrogate pair split over two deltas (C6)
+
+	ReasoningText bool // Responses: reasoning as it is, in place of summaries, as open-weight models do
+	RotateIDs     bool // Responses: another id of the same item in every event, as GitHub Copilot does
+
 	LF          bool // Gemini: lines end in LF, as gateways in front of it do
 	Checkpoints bool // Gemini: continuation tokens, whatever the model
 	Pauses      bool // Gemini: the stream ends with CONTINUATION at every third checkpoint
@@ -57,6 +62,7 @@ func variants(v *Variant) map[string]*bool {
 		"role-always": &v.RoleAlways, "reasoning": &v.Reasoning, "whole-calls": &v.WholeCalls,
 		"obfuscation": &v.Obfuscation, "comments": &v.Comments, "no-ping": &v.NoPing,
 		"ascii": &v.ASCII, "split-pairs": &v.SplitPairs,
+		"reasoning-text": &v.ReasoningText, "rotate-ids": &v.RotateIDs,
 		"lf": &v.LF, "checkpoints": &v.Checkpoints, "pauses": &v.Pauses,
 	}
 }

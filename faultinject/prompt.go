@@ -26,6 +26,11 @@ type Prompt struct {
 	N            int
 	Logprobs     bool
 
+	// Responses.
+	Body       []byte // the request, which a response repeats in part
+	Background bool   // the answer is made whether or not the client stays
+	Stores     bool   // the provider keeps it, so that later requests can name it
+
 	// Vendor flags of Chat servers that can continue (WIRE 2.1).
 	ContinueFinal bool
 	AddGeneration *bool
@@ -46,7 +51,9 @@ type Turn struct {
 	Text    string // text parts, joined
 	Calls   []Block
 	Results []Result
-	Prefix  bool // prefix:true or partial:true on the message itself
+	Prefix  bool // prefix:true or partial:true on the message itself, or status in_progress
+
+	Searches int // hosted searches that are over
 }
 
 // A Result is what a tool answered.
@@ -56,6 +63,7 @@ type Result struct{ ID, Text string }
 type Tool struct {
 	Name   string
 	Schema json.RawMessage
+	Custom bool // takes any text, not JSON
 }
 
 // wireRequest is the union of both dialects' request fields.

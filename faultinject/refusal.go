@@ -10,6 +10,8 @@ type Refusal struct {
 	Code    string // OpenAI only; empty is null
 	Param   string // OpenAI only; empty is null
 	Message string
+	Details string // Google only: a JSON array, empty without
+	Array   bool   // Google only: the error is the one element of an array
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%d %s: %s", r.Status, r.Type, r.Message) }

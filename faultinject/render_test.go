@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Every scenario, in both dialects, under every variant: the stream says the
+// Every scenario, in each dialect, under every variant: the stream says the
 // answer, once.
 func TestRenderedStreamsSayTheAnswer(t *testing.T) {
 	all := []string{""}
@@ -30,7 +30,7 @@ func TestRenderedStreamsSayTheAnswer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, d := range []Dialect{Chat, Messages} {
+			for _, d := range []Dialect{Chat, Messages, Responses} {
 				h := hear(t, d, string(bytes.Join(Raws(Render(d, a, o)), nil)))
 				name := fmt.Sprintf("%s/%s/%s", scenario, d, variant)
 				if want := spoken(a); variant != "split-pairs" && h.text != want || h.starts < 1 {
@@ -41,7 +41,7 @@ func TestRenderedStreamsSayTheAnswer(t *testing.T) {
 				}
 				var calls []string
 				for _, k := range a.Calls() {
-					if k.Args == "" && d == Chat {
+					if k.Args == "" && d != Messages {
 						k.Args = "{}"
 					}
 					calls = append(calls, k.Name+" "+k.Args)
@@ -146,7 +146,7 @@ func TestLogprobsSpellTheText(t *testing.T) {
 func TestRenderedKindsAreTheClassifiedOnes(t *testing.T) {
 	for _, scenario := range ScenarioNames() {
 		a, _ := Scenario(scenario, Prompt{}, Config{LongTokens: 40})
-		for _, d := range []Dialect{Chat, Messages} {
+		for _, d := range []Dialect{Chat, Messages, Responses} {
 			for i, e := range Render(d, a, Options{IncludeUsage: true}) {
 				if got := classify(e.Raw); got != e.Kind {
 					t.Errorf("%s/%s event %d is %q, classified %q: %s", scenario, d, i+1, e.Kind, got, e.Raw)
@@ -191,7 +191,7 @@ func TestWholeAnswersMatchTheirStreams(t *testing.T) {
 		for _, b := range msgs.Content {
 			said += b.Text
 		}
-		if said != spoken(a) || len(msgs.Content) != len(a.Blocks) || msgs.StopReason != messagesFinish(a.Finish) {
+		if said != spoken(a) || len(msgs.Content) != len(a.without(SearchBlock).Blocks) || msgs.StopReason != messagesFinish(a.Finish) {
 			t.Errorf("%s: %+v", scenario, msgs)
 		}
 	}

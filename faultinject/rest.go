@@ -35,3 +35,21 @@ func Rest(a Answer, saidText string) (Answer, bool) {
 	}
 	return rest, true
 }
+
+// afterSearches leaves out of a, which is the rest of whole, what came before
+// the n-th hosted search was over.
+func (a Answer) afterSearches(whole Answer, n int) Answer {
+	said := len(whole.Blocks) - len(a.Blocks)
+	for i, k := range whole.Blocks {
+		if n == 0 {
+			break
+		}
+		if k.Kind == SearchBlock {
+			n--
+			if i >= said {
+				a.Blocks = whole.Blocks[i+1:]
+			}
+		}
+	}
+	return a
+}

@@ -32,6 +32,8 @@ var scenarios = map[string]func(Prompt, Config) Answer{
 	"code-run":        codeRun,
 	"grounded":        func(Prompt, Config) Answer { return grounded() },
 	"blocked":         blocked,
+	"custom-tool":     customTool,
+	"web-search":      webSearch,
 	"agent":           agent,
 	"thinking-agent":  func(p Prompt, c Config) Answer { return think(auto(p, c)) },
 }
@@ -117,6 +119,31 @@ func redacted(Prompt, Config) Answer {
 
 func refusal() Answer {
 	return Answer{Blocks: []Block{{Kind: RefusalBlock, Text: "I can't help with that."}}, Finish: FinishRefusal}
+}
+
+// customTool calls a tool that takes any text. Only Responses has them here;
+// elsewhere it is an ordinary one.
+func customTool(p Prompt, _ Config) Answer {
+	if p.Dialect != Responses {
+		return call(text("Let me look that up."), weather("Paris"))
+	}
+	k := Block{Kind: CustomBlock, Name: "write_sql", Args: "SELECT name\nFROM users\nWHERE age > 25 AND city = 'Reykjavík';"}
+	for _, t := range p.Tools {
+		if t.Custom {
+			k.Name = t.Name
+		}
+	}
+	return call(text("A query will tell."), k)
+}
+
+// webSearch answers from a search that the provider makes, and cites what it
+// found. Dialects without such a search get the answer alone.
+func webSearch(Prompt, Config) Answer {
+	source := Block{Kind: TextBlock, Text: shortText + " So says the field guide.", Cites: []Cite{
+		{Phrase: "The quick brown fox", Title: "Foxes", URL: "https://example.com/foxes"},
+		{Phrase: "the field guide", Title: "A field guide", URL: "https://example.com/guide?a=1&b=2"},
+	}}
+	return Answer{Blocks: []Block{{Kind: SearchBlock, Text: "where do foxes rest"}, source}, Finish: FinishStop}
 }
 
 func textAfterTool(Prompt, Config) Answer {

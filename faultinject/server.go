@@ -34,6 +34,8 @@ type Server struct {
 	closed bool
 	conns  map[net.Conn]bool // not with net/http: undecided, or HTTP/2
 	keys   map[string][sha256.Size]byte
+
+	shelf *shelf // responses the provider keeps
 }
 
 // New returns a server that listens, but does not serve before Start. It fails
@@ -43,7 +45,7 @@ func New(c Config) (*Server, error) {
 		return nil, fmt.Errorf("fault server: %w", err)
 	}
 	s := &Server{cfg: c.withDefaults(), log: newHistory(), turns: &turns{byID: map[string]*turnState{}},
-		closing: make(chan struct{}), conns: map[net.Conn]bool{}, keys: map[string][sha256.Size]byte{}}
+		closing: make(chan struct{}), conns: map[net.Conn]bool{}, keys: map[string][sha256.Size]byte{}, shelf: newShelf()}
 	if s.cfg.TLS {
 		cert, roots, err := selfSigned()
 		if err != nil {
@@ -111,10 +113,11 @@ func (s *Server) WaitLog(ctx context.Context, done func([]Exchange) bool) ([]Exc
 	return s.log.wait(ctx, done)
 }
 
-// Reset forgets every turn and idempotency key, so that attempts count from
+// Reset forgets every turn, idempotency key and kept response, so that attempts count from
 // one again. The log stays.
 func (s *Server) Reset() {
 	s.turns.reset()
+	s.shelf.clear()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.keys)

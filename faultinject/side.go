@@ -20,6 +20,9 @@ func (s *Server) side(id int, path string, in received, w wire) Ending {
 		s.log.update(id, func(x *Exchange) { x.Status = http.StatusOK })
 		return whole(w, http.StatusOK, rid, []byte(body), Complete)
 	}
+	if response, act, found := storedPath(path); found {
+		return s.stored(id, response, act, in, w)
+	}
 	switch {
 	case strings.HasSuffix(path, "/messages/count_tokens") && in.method == http.MethodPost:
 		return ok(fmt.Sprintf(`{"input_tokens":%d}`, max(1, len(in.body)/4)))

@@ -38,6 +38,11 @@ type traits struct {
 	// oneEnd says that the event which finishes the answer is also the terminal
 	// event: KindEnd then answers to the address "finish" as well.
 	oneEnd bool
+	// framing is how the events stand in the body; nil: as the variant says.
+	framing func(Options) Framing
+	// tune adds to the options of a response what only this dialect's rendering
+	// needs to know of the request; nil if that is nothing.
+	tune func(o *Options, p Prompt, t task)
 	// ping renders the dialect's own sign of life, the n-th of a row that
 	// follows chunk; nil if a comment is all it has.
 	ping func(chunk []byte, n int) []byte
@@ -45,7 +50,7 @@ type traits struct {
 
 // speakers is the table of dialects. The first one also speaks where no
 // dialect is known.
-var speakers = []speaker{chatSpeaker{}, messagesSpeaker{}}
+var speakers = []speaker{chatSpeaker{}, messagesSpeaker{}, responsesSpeaker{}}
 
 // Dialects lists the dialects the provider speaks.
 func Dialects() []Dialect {

@@ -69,7 +69,7 @@ func (ts *turns) understand(header string, p Prompt, prefills bool, tell teller)
 	case manner == Prefill:
 		t, ok = t.afterPrefill(said), true
 	case manner == Asked:
-		t, ok = t.afterAsking(said, p.Turns[len(p.Turns)-1].Text)
+		t, ok = t.afterAsking(said, partial.Searches, p.Turns[len(p.Turns)-1].Text)
 	}
 	if !ok { // the partial turn, if any, is history
 		t = ts.recall(header, p, tell)
@@ -125,9 +125,10 @@ func (r recollection) afterPrefill(said string) recollection {
 // It reports false if that is just the history of the next question: when the
 // text is not the beginning of the answer, or is all of it and nothing asks to
 // go on.
-func (r recollection) afterAsking(said, instruction string) (recollection, bool) {
+func (r recollection) afterAsking(said string, searches int, instruction string) (recollection, bool) {
 	rest, ok := restTrimmed(r.whole, said)
-	if !ok || said == "" || rest.Text() == "" && !goOn.MatchString(instruction) {
+	rest = rest.afterSearches(r.whole, searches)
+	if !ok || said == "" && searches == 0 || rest.Text() == "" && !goOn.MatchString(instruction) {
 		return r, false
 	}
 	r.rest = rest

@@ -25,7 +25,7 @@ func (a Answer) usage(o Options) Usage {
 func (a Answer) tokens(seed uint64) int {
 	n := 0
 	for _, k := range a.Blocks {
-		if k.Kind == ToolBlock {
+		if k.Kind == ToolBlock || k.Kind == CustomBlock {
 			n += len(tokens(k.Name, seed)) + len(tokens(k.Args, seed))
 			continue
 		}

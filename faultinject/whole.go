@@ -57,6 +57,7 @@ func chatWhole(a Answer, o Options) []byte {
 }
 
 func messagesWhole(a Answer, o Options) []byte {
+	a = a.without(CustomBlock, SearchBlock, CodeBlock)
 	blocks := make([]string, len(a.Blocks))
 	for i, k := range a.Blocks {
 		switch k.Kind {
