@@ -19,6 +19,7 @@ const (
 	KindFinish    Kind = "finish"    // finish_reason, message_delta
 	KindUsage     Kind = "usage"     // the usage chunk of Chat
 	KindEnd       Kind = "end"       // message_stop, [DONE]
+	KindPause     Kind = "pause"     // the stream ends, the turn does not: Gemini's CONTINUATION
 	KindPing      Kind = "ping"      // ping, or a comment
 	KindOther     Kind = "other"     // anything else a real provider sends
 )
@@ -26,7 +27,7 @@ const (
 // kinds lists every kind, for the script parser.
 var kinds = []Kind{
 	KindStart, KindOpen, KindThinking, KindSignature, KindText, KindTool, KindArgs,
-	KindClose, KindFinish, KindUsage, KindEnd, KindPing, KindOther,
+	KindClose, KindFinish, KindUsage, KindEnd, KindPause, KindPing, KindOther,
 }
 
 // An Event is one SSE event as it goes on the wire, its blank line included.

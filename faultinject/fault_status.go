@@ -74,5 +74,7 @@ func statusRefusal(d Dialect, code int) *Refusal {
 	if code >= 400 && code < 500 && k.messages == "api_error" {
 		k.messages, k.chat = "invalid_request_error", "invalid_request_error"
 	}
-	return d.speaker().failure(k)
+	r := d.speaker().failure(k)
+	r.Status = code
+	return r
 }

@@ -12,6 +12,25 @@ const (
 	FrameArray                // elements of one JSON array, as Gemini without alt=sse
 )
 
+// framing is how d's events stand in a body of these options.
+func (d Dialect) framing(o Options) Framing {
+	if f := d.speaker().traits().framing; f != nil {
+		return f(o)
+	}
+	if o.Variant.CRLF {
+		return FrameCRLF
+	}
+	return FrameLF
+}
+
+// contentType is what a stream is labelled as.
+func (f Framing) contentType() string {
+	if f == FrameArray {
+		return "application/json; charset=UTF-8"
+	}
+	return "text/event-stream; charset=utf-8"
+}
+
 // event frames a payload. first says that nothing of the body was sent yet. An
 // element of an array has no name.
 func (f Framing) event(name, payload string, first bool) []byte {

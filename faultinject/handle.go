@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -138,6 +139,13 @@ func (s *Server) checkIdempotency(in received) *Refusal {
 // compose turns a task into the answer that is sent.
 func (s *Server) compose(p Prompt, t task, seam Seam) Answer {
 	a := t.rest
+	if t.c.Manner == Resumed { // the limits count on from the beginning (WIRE 2.2)
+		whole := limit(stopAt(t.whole, p.Stops), p.MaxTokens, s.cfg.Seed)
+		if a, ok := Rest(whole, t.c.Said); ok {
+			return a
+		}
+		return Answer{Finish: whole.Finish}
+	}
 	if t.c.Manner != Fresh {
 		c := t.c
 		if s.cfg.IgnoreAnchor {
@@ -183,6 +191,10 @@ func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) 
 	salt := label(s.cfg.Seed, t.key, fmt.Sprint(id))
 	o := Options{Model: p.Model, ID: p.Dialect.speaker().traits().responseID + salt, Created: time.Now().Unix(), Seed: s.cfg.Seed,
 		IncludeUsage: p.IncludeUsage, N: p.N, Logprobs: p.Logprobs, Variant: variant, Request: p.Body}
+	if tune := p.Dialect.speaker().traits().tune; tune != nil {
+		tune(&o, p, t)
+	}
+	framing := p.Dialect.framing(o)
 	pace := s.cfg.Pace
 	if tr.Pace != nil {
 		pace = *tr.Pace
@@ -190,12 +202,13 @@ func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) 
 	events, h := []Event{{KindOther, RenderWhole(p.Dialect, a, o)}}, eventStream(salt)
 	if p.Stream {
 		events = Render(p.Dialect, a, o)
+		h.Set("Content-Type", framing.contentType())
 	} else {
 		h.Set("Content-Type", "application/json")
 	}
 	d := &drive{w: w, faults: tr.Faults, pace: pace, closed: s.closing,
 		total: total(events),
-		pos:   Position{Dialect: p.Dialect, Model: p.Model, ID: o.ID, Total: len(events), Seed: s.cfg.Seed, Options: o}}
+		pos:   Position{Dialect: p.Dialect, Framing: framing, Model: p.Model, ID: o.ID, Total: len(events), Seed: s.cfg.Seed, Options: o}}
 	if r := unmet(tr.Faults, w.transport()); r != nil {
 		return s.refuse(id, p.Dialect, r, w)
 	}
@@ -204,7 +217,8 @@ func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) 
 		d.kept, d.pace = kept, 0
 	}
 	end := d.play(h, events)
-	if end == Complete || d.finished {
+	paused := slices.ContainsFunc(events, func(e Event) bool { return e.Kind == KindPause })
+	if (end == Complete || d.finished) && !paused {
 		s.turns.done(t.key)
 		if kept != nil {
 			s.shelf.put(kept)
