@@ -11,6 +11,8 @@ import (
 // Effects is what must be done after a step, in the order of the fields. Slices
 // are valid until the next Step.
 type Effects struct {
+	// Memo is to be remembered for later requests, BEFORE Persist.
+	Memo *Memo
 	// Persist is to be appended to the turn's checkpoint.
 	Persist Persist
 	// Head is the response head; at most once in a stream, BEFORE Client.

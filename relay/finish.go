@@ -133,6 +133,9 @@ func (s *Stream) finalize(e End, outcome string) {
 	s.phase, s.flush = finished, true
 	s.fx.End = e
 	s.sum.Usage = s.said.Usage
+	if e == Clean {
+		s.fx.Memo = s.memo()
+	}
 	s.sum.Repaid = s.tokens.paidAgain(s.firstHop())
 	s.note(Note{Kind: NoteEnd, Reason: outcome, End: e, Summary: s.sum, Cause: s.first.cause, Estimated: s.tokens.estimated})
 }

@@ -156,14 +156,17 @@ func (s *Stream) act(p planner.Plan, c interrupt.Cause) {
 		s.fail(c, p.Reason, false)
 	case planner.Finish:
 		if p.End != turn.Unfinished {
+			s.spliced = true
 			s.retreat()
 			s.finishLocally(p.End, "", p.Reason)
 			return
 		}
 		s.endAsGiven()
 	case planner.SynthesizeToolUse:
+		s.spliced = true
 		s.synthesize()
 	case planner.ContinueText, planner.TruncateBeforeTool, planner.Resume:
+		s.spliced = s.spliced || p.Kind != planner.Resume
 		s.retreat()
 		s.wait(p, joinText)
 	case planner.WholeRestart:
@@ -199,6 +202,7 @@ func (s *Stream) dropHeld() {
 // order. What was unfinished never was; what came behind an unfinished call is
 // dropped, since nothing but calls may follow a call (FIELD-REPORTS D20).
 func (s *Stream) synthesize() {
+	s.dropped = s.interruptedCalls()
 	var whole []turn.Block
 	if s.holding {
 		for i := s.shown.blocks; i < len(s.said.Blocks); i++ {
@@ -230,7 +234,7 @@ func (s *Stream) restart(p planner.Plan) {
 		s.said = turn.Snapshot{}
 		s.mark.Recede(&s.said)
 		s.out, s.held, s.holding, s.shown = s.out[:0], s.held[:0], false, extent{}
-		s.ends, s.counted, s.odd = false, false, ""
+		s.ends, s.counted, s.odd, s.spliced = false, false, "", false
 		s.tokens.hop = turn.Usage{}
 		s.wait(p, pass)
 		return
@@ -253,6 +257,7 @@ func (s *Stream) restart(p planner.Plan) {
 	if s.said.Head == nil && len(s.said.Blocks) == 0 {
 		how = pass
 	}
+	s.spliced = how == joinAnew
 	s.wait(p, how)
 }
 

@@ -70,7 +70,11 @@ type Stream struct {
 	probing  bool // the attempt is a breaker's probe
 	// overflowed: the prompt was too long for a target.
 	overflowed bool
-	scratch    []byte
+	// spliced: the provider does not know the client's message by its id.
+	spliced bool
+	// dropped are the names of the calls that R2 took out.
+	dropped []string
+	scratch []byte
 
 	// time
 	began, lastOut, lastNew, holdFrom, wakeAt, graceAt, dirtyAt, linedUp time.Time

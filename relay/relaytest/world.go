@@ -57,6 +57,8 @@ type Result struct {
 	End      relay.End
 	Notes    []relay.Note
 	Requests []Request
+	// Memo is what was to be remembered of the turn.
+	Memo *relay.Memo
 	// Log is the checkpoint as appended.
 	Log []byte
 	// Took is the virtual time from request to end.
@@ -236,6 +238,9 @@ func (r *run) next(s *relay.Stream, now time.Time) (relay.Input, time.Time) {
 func (r *run) perform(fx relay.Effects, now time.Time) {
 	if r.res.End != relay.Open && (len(fx.Client) > 0 || fx.Head != nil || fx.Open != nil || fx.End != relay.Open) {
 		r.law("effects after the end")
+	}
+	if fx.Memo != nil {
+		r.res.Memo = fx.Memo
 	}
 	if p := fx.Persist; len(p.Log) > 0 {
 		if p.Offset != int64(len(r.res.Log)) {
