@@ -6,6 +6,7 @@ import (
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/anthropic"
+	"github.com/unbroken-llm/unbroken/dialect/completions"
 	"github.com/unbroken-llm/unbroken/dialect/gemini"
 	"github.com/unbroken-llm/unbroken/dialect/openaichat"
 	"github.com/unbroken-llm/unbroken/dialect/openairesponses"
@@ -22,6 +23,8 @@ var protectedPaths = []struct {
 	upstream string
 }{
 	{"/v1/chat/completions", "/chat/completions", openaichat.Dialect{}, "openai"},
+	// Behind chat, whose paths end alike.
+	{"/v1/completions", "/completions", completions.Dialect{}, "openai"},
 	{"/v1/responses", "/responses", openairesponses.Dialect{}, "openai"},
 	// Not "/messages" alone: OpenAI's threads have messages too.
 	{"/v1/messages", "/v1/messages", anthropic.Dialect{}, "anthropic"},
@@ -89,6 +92,7 @@ type route struct {
 // resolve finds the route of a request by its raw path and query.
 //
 //	POST /v1/chat/completions        chat, to openai
+//	POST /v1/completions             legacy completions, to openai
 //	POST /v1/responses               Responses, to openai
 //	POST /v1/messages                Messages, to anthropic
 //	POST /v1beta/models/…            Gemini, to gemini
