@@ -46,7 +46,7 @@ type bench struct {
 
 func load(t *testing.T, d dialect.Dialect, c Case) *bench {
 	t.Helper()
-	b := &bench{d: d, c: c, req: Parse(t, d, c.Request), units: Units(c.Stream)}
+	b := &bench{d: d, c: c, req: Parse(t, d, c.Request), units: UnitsOf(d, c.Stream)}
 	var err error
 	if b.deltas, err = Decode(d, b.req, b.units); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func (b *bench) rejoin(t *testing.T) {
 	want := Format(b.all)
 	again := b.units
 	if b.c.ID != "" {
-		again = renamed(b.c.Stream, b.c.ID)
+		again = renamed(b.d, b.c.Stream, b.c.ID)
 	}
 	for k := range len(b.units) {
 		head, err := Fold(b.deltas[:k])

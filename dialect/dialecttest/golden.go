@@ -20,6 +20,13 @@ var rewrite = flag.Bool("rewrite", false, "write want.txt of golden cases anew")
 // error is part of what is wanted.
 func Golden(t *testing.T, d dialect.Dialect, dir string) []Case {
 	t.Helper()
+	return GoldenIn(t, d, dir, nil)
+}
+
+// GoldenIn is Golden for a [dialect.Framed]: stream.sse names the events and their
+// data for a reader's eye, frame puts them into the dialect's framing.
+func GoldenIn(t *testing.T, d dialect.Dialect, dir string, frame func(dst []byte, name string, data []byte) []byte) []Case {
+	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +38,15 @@ func Golden(t *testing.T, d dialect.Dialect, dir string) []Case {
 			continue // a fuzz corpus, not a case
 		}
 		c := Case{Name: e.Name(), Request: read(t, at, "request.json"), Stream: read(t, at, "stream.sse")}
+		if c.Frame = frame; frame != nil {
+			events := Units(c.Stream)
+			c.Stream = nil
+			for _, e := range events {
+				if !e.Comment() {
+					c.Stream = frame(c.Stream, string(e.Name), e.Data)
+				}
+			}
+		}
 		cases = append(cases, c)
 		t.Run(c.Name, func(t *testing.T) {
 			if len(bytes.TrimSpace(read(t, at, "ORIGIN"))) == 0 {
@@ -71,7 +87,7 @@ func Transcript(d dialect.Dialect, c Case) string {
 		return "request: " + err.Error() + "\n"
 	}
 	dec, s := d.NewDecoder(req), new(turn.Snapshot)
-	for _, e := range Units(c.Stream) {
+	for _, e := range UnitsOf(d, c.Stream) {
 		b.WriteString("-\n")
 		ds, err := dec.Decode(nil, e)
 		if err != nil {

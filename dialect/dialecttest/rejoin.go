@@ -105,8 +105,8 @@ func (e *editor) cut(d *turn.Delta, again []int, said int) {
 }
 
 // renamed returns the units under another message id.
-func renamed(stream []byte, id string) []sse.Event {
-	return Units(bytes.ReplaceAll(stream, []byte(id), []byte(otherID)))
+func renamed(d dialect.Dialect, stream []byte, id string) []sse.Event {
+	return UnitsOf(d, bytes.ReplaceAll(stream, []byte(id), []byte(otherID)))
 }
 
 const otherID = "id-of-the-later-attempt"

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/unbroken-llm/unbroken/dialect"
-	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -116,7 +115,7 @@ const unknownData = `{"type":"event_of_a_later_year","payload":{"n":1}}`
 func unknown(t *testing.T, d dialect.Dialect, c Case) {
 	req := Parse(t, d, c.Request)
 	for _, name := range []string{"", "event_of_a_later_year"} {
-		e := Units(sse.Append(nil, name, []byte(unknownData)))[0]
+		e := UnitsOf(d, c.frame(nil, name, []byte(unknownData)))[0]
 		ds, err := d.NewDecoder(req).Decode(nil, e)
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +124,8 @@ func unknown(t *testing.T, d dialect.Dialect, c Case) {
 			t.Fatalf("decoded to %v", ds)
 		}
 		said := Read(t, d, req, c.Stream)
-		if out := d.Rewrite(nil, req, e, ds, said); !bytes.Contains(out, []byte(unknownData)) {
+		out := d.Rewrite(nil, req, e, ds, said)
+		if us := UnitsOf(d, out); len(us) != 1 || !bytes.Contains(us[0].Data, []byte(unknownData)) {
 			t.Errorf("rewritten to %q", out)
 		}
 	}
@@ -137,7 +137,7 @@ func fail(t *testing.T, d dialect.Dialect, c Case) {
 	said.Truncate(len(said.Blocks))
 	f := dialect.Failure{Cause: "TruncatedEOF", Reason: "budget_spent", Type: "overloaded_error", Status: 529, Message: "a \"quoted\" message"}
 	faults := 0
-	for _, e := range Units(d.Fail(nil, said, f)) {
+	for _, e := range UnitsOf(d, d.Fail(nil, said, f)) {
 		ds, err := d.NewDecoder(req).Decode(nil, e)
 		if err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func heartbeat(t *testing.T, d dialect.Dialect, c Case) {
 	if len(out) == 0 {
 		t.Fatal("no heartbeat")
 	}
-	for _, e := range Units(out) {
+	for _, e := range UnitsOf(d, out) {
 		ds, err := d.NewDecoder(req).Decode(nil, e)
 		if err != nil {
 			t.Fatal(err)

@@ -18,13 +18,29 @@ type Case struct {
 	// ID is the message id as it stands in Stream. When set, the battery plays
 	// a later attempt under another id and checks that it never shows.
 	ID string
+	// Frame appends an event in the framing of a [dialect.Framed]; nil: as
+	// [sse.Append] does.
+	Frame func(dst []byte, name string, data []byte) []byte
 }
 
-// Units returns the units of a stream, the unfinished rest included. They own
-// their bytes.
-func Units(stream []byte) []sse.Event {
-	var out []sse.Event
-	var s sse.Scanner
+// frame appends an event in the case's framing.
+func (c *Case) frame(dst []byte, name string, data []byte) []byte {
+	if c.Frame == nil {
+		return sse.Append(dst, name, data)
+	}
+	return c.Frame(dst, name, data)
+}
+
+// Units returns the units of an event stream, the unfinished rest included. They
+// own their bytes.
+func Units(stream []byte) []sse.Event { return units(&sse.Scanner{}, stream) }
+
+// UnitsOf is Units in the framing of d.
+func UnitsOf(d dialect.Dialect, stream []byte) []sse.Event {
+	return units(dialect.NewScanner(d, 0), stream)
+}
+
+func units(s dialect.Scanner, stream []byte) (out []sse.Event) {
 	s.Push(stream)
 	for e, ok := s.Next(); ok; e, ok = s.Next() {
 		out = append(out, own(e))
@@ -73,7 +89,7 @@ func foldInto(s *turn.Snapshot, deltas [][]turn.Delta) error {
 // Read decodes and folds a whole stream, failing the test on any error.
 func Read(t testing.TB, d dialect.Dialect, req *dialect.Request, stream []byte) *turn.Snapshot {
 	t.Helper()
-	deltas, err := Decode(d, req, Units(stream))
+	deltas, err := Decode(d, req, UnitsOf(d, stream))
 	if err != nil {
 		t.Fatalf("decode: %v\n%s", err, stream)
 	}
