@@ -61,6 +61,8 @@ type family struct {
 	strays map[string]string
 	// skip are recordings of another wire, and which.
 	skip map[string]string
+	// targets are the kinds of hosts it is played on; nil: all.
+	targets []target
 }
 
 // message is what an SDK made of a stream, as far as an application acts on it.
@@ -415,6 +417,10 @@ func (f family) scenarios(r relaytest.Recording) []scenario {
 		relaytest.Seam
 	}
 	var ways []way
+	targets := targets
+	if f.targets != nil {
+		targets = f.targets
+	}
 	for _, m := range targets {
 		for _, s := range m.seams {
 			ways = append(ways, way{m, s})

@@ -50,6 +50,13 @@ func newScene(w Wire, seed uint64) *scene {
 	r := rand.New(rand.NewPCG(seed, 0x5ce7e))
 	sc := &scene{wire: w, seed: seed, plan: rand.New(rand.NewPCG(seed, 0xa77e))}
 	sc.answer = drawAnswer(r)
+	appends := w.Dialect.Traits().Appends
+	if appends { // it has nothing but text
+		sc.answer = faultinject.Answer{Finish: sc.answer.Finish, Blocks: []faultinject.Block{{Kind: faultinject.TextBlock, Text: drawText(r, 1+r.IntN(60))}}}
+		if sc.answer.Finish == faultinject.FinishTool {
+			sc.answer.Finish = faultinject.FinishStop
+		}
+	}
 	request := w.Request
 	for _, x := range w.Extras {
 		if r.IntN(2) == 0 {
@@ -69,6 +76,9 @@ func newScene(w Wire, seed uint64) *scene {
 	default:
 		ability.Manners = []turn.Manner{turn.Asked}
 		sc.seams = append([]Seam{Honest, Honest, Honest}, Seams...)
+		if appends { // whatever the host
+			sc.seams = []Seam{Honest, Honest, RestartWhole}
+		}
 	}
 	sc.config = relay.Config{
 		Targets: []relay.Target{{Name: "sim", Ability: ability}},
@@ -161,7 +171,7 @@ func (sc *scene) reply(q Request) (Reply, error) {
 		if err != nil {
 			return Reply{}, err
 		}
-		if !asked && r.IntN(6) == 0 {
+		if !asked && !sc.wire.Dialect.Traits().Appends && r.IntN(6) == 0 {
 			return Reply{Status: 400, Chunks: [][]byte{[]byte(`{"type":"error","error":{"type":"invalid_request_error","message":"This model does not support assistant message prefill."}}`)}}, nil
 		}
 		last, _ := utf8.DecodeLastRuneInString(said)
