@@ -83,7 +83,7 @@ func (f Facts) where() Where {
 
 // plan decides what to do about the turn, whatever it costs.
 func (f Facts) plan() Plan {
-	if f.Manner == turn.Provider && f.Visible {
+	if f.Manner == turn.Provider {
 		return Plan{Kind: Resume, Reason: "provider_holds_generation", Manner: turn.Provider}
 	}
 	if f.Visible && f.Choices > 1 {
@@ -135,9 +135,13 @@ func (f Facts) restartWithdrawn(reason string) Plan {
 }
 
 // repeatable refuses to run a provider-side tool twice (DESIGN §3): the identical
-// request may go out again only if the provider certainly never began it.
+// request may go out again only if the provider certainly never began it. It also
+// refuses to tell another generation under a name that the provider keeps for the
+// first.
 func (f Facts) repeatable() (Plan, bool) {
 	switch {
+	case f.Kept:
+		return refuse("identity_kept"), true
 	case f.HostedSeen:
 		return refuse("hosted_tool_ran"), true
 	case f.HostedTools && !f.Cause.NotSent && !rejected(f.Cause):

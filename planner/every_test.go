@@ -90,11 +90,16 @@ var laws = []law{
 		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && f.TokensLeft == 0
 	}},
 	{"nothing that the client does not see is continued", func(f Facts, p Plan) bool {
-		return !f.Visible && (p.Kind == ContinueText || p.Kind == TruncateBeforeTool || p.Kind == Resume)
+		return !f.Visible && (p.Kind == ContinueText || p.Kind == TruncateBeforeTool)
 	}},
 	{"only a provider that holds the generation is re-attached to", func(f Facts, p Plan) bool {
 		return p.Kind == Resume && (f.Manner != turn.Provider || p.Manner != turn.Provider || p.To != Here)
 	}},
+
+	{"a generation that the provider holds is not generated again", func(f Facts, p Plan) bool {
+		return f.Manner == turn.Provider && p.Kind.Upstream() && p.To == Here && p.Kind != Resume
+	}},
+	{"no other generation gets a name that is kept for one", func(f Facts, p Plan) bool { return p.Kind == WholeRestart && f.Kept }},
 
 	{"words that the client has are not said again, unless it is told", func(f Facts, p Plan) bool {
 		return p.Kind == WholeRestart && f.Visible && f.Words && !p.Withdraw
@@ -181,7 +186,7 @@ var tokens = []string{
 	"nothing_visible", "reasoning_only", "blank_text_only", "unfinished_call_only",
 	"client_gone", "canceled", "permanent", "no_cause",
 	"several_choices", "logprobs", "unsplicable:audio", "unknown_block:mystery", "no_manner",
-	"hosted_tool:web", "hosted_tool_ran", "hosted_tools_declared",
+	"identity_kept", "hosted_tool:web", "hosted_tool_ran", "hosted_tools_declared",
 	"breaker_open", "storm_guard", "budget_spent", "wait_spent", "retry_after_too_long",
 }
 
@@ -233,6 +238,7 @@ func facts(shape int, k interrupt.Kind, rng *rand.Rand) Facts {
 		Tries:      one(4),
 		Probe:      one(3) == 0,
 		Fallback:   one(2) == 0,
+		Kept:       one(3) == 0,
 		Next:       Option{one(2) == 0, [...]turn.Manner{turn.NoManner, turn.Prefill, turn.Asked}[one(3)]},
 		Larger:     Option{one(3) == 0, [...]turn.Manner{turn.NoManner, turn.Prefill, turn.Asked}[one(3)]},
 		Recoveries: one(4),

@@ -132,6 +132,8 @@ func (f *Facts) set(key, name, arg string) error {
 		f.Logprobs = true
 	case "asked=hosted-tools":
 		f.HostedTools = true
+	case "asked=kept":
+		f.Kept = true
 	case "asked=audio":
 		f.Unsplicable = "audio"
 	case "can=none", "can=resume", "can=prefill", "can=asked":
