@@ -17,7 +17,8 @@ type asking struct {
 }
 
 // begin makes an attempt, unless its target's breaker is open; a recovery waits its
-// turn where too many are under way.
+// turn where too many are under way or have just set out. A client's own request,
+// which is one that nobody was sent yet, waits for nothing.
 func (d *drive) begin(a *relay.Attempt) {
 	l := &d.legs[a.Target]
 	d.tale.target = l.to.Name
@@ -34,9 +35,9 @@ func (d *drive) begin(a *relay.Attempt) {
 		d.hold(after)
 		return
 	}
-	if a.N > 1 {
+	if d.asked != nil {
 		var now bool
-		if d.ticket, now = l.to.guard.enter(); !now {
+		if d.ticket, now = l.to.guard.enter(d.asked == l.to); !now {
 			d.ask.queued = true
 			d.said = relay.Queued{Attempt: a.N}
 			return
@@ -56,6 +57,9 @@ func (d *drive) start() relay.Input {
 		return in
 	}
 	d.ask, d.permit = nil, p
+	d.fresh = d.asked != a.leg.to
+	d.asked = a.leg.to
+	d.asked.guard.asked(d.ticket)
 	d.open = d.srv.open(a.n, &a.leg.to.target, a.request)
 	if a.queued || p.probe != nil {
 		return relay.Began{Attempt: a.n, Probe: p.probe != nil}
@@ -67,10 +71,22 @@ func (d *drive) start() relay.Input {
 func (d *drive) hold(after time.Duration) {
 	a := d.ask
 	d.giveBack()
+	a.leg.to.guard.heard(bad)
 	d.said = relay.Ended{Attempt: a.n, End: interrupt.Ended{
 		How: interrupt.Barred, NotSent: true, After: after,
 		Detail: "upstream " + a.leg.to.Name + " has been failing and is left alone for a moment",
 	}}
+}
+
+// hear passes on how the current attempt fares. Of its good news the first is news,
+// and for the pace of its target only if it was this stream's first there.
+func (d *drive) hear(v verdict) {
+	d.permit.report(v)
+	d.ticket.leave()
+	if d.asked != nil && (v == bad || v == good && d.fresh) {
+		d.fresh = false
+		d.asked.guard.heard(v)
+	}
 }
 
 // giveBack lets go of what an attempt holds, whatever became of it. A probe that

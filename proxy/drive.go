@@ -37,6 +37,10 @@ type drive struct {
 	ask  *asking     // what the machine asked for and is not under way
 	said relay.Input // what it is told next, before anything else
 	at   *origin     // whose live streams this one is counted among
+	// asked is who was sent a request last; nil: nobody was sent one for this turn
+	// yet. fresh: it was the first there, and nothing was heard of it.
+	asked *origin
+	fresh bool
 	// of the attempt
 	permit *permit
 	ticket *ticket

@@ -41,8 +41,7 @@ func (d *drive) observe() {
 	for _, n := range d.fx.Notes {
 		switch n.Kind {
 		case relay.NoteInterrupted:
-			d.permit.report(verdictOn(n.Cause))
-			d.ticket.leave()
+			d.hear(verdictOn(n.Cause))
 			if len(d.tale.causes) < checkpoint.MaxCauses {
 				d.tale.causes = append(d.tale.causes, n.Cause.Kind.String())
 				d.tale.reasons = append(d.tale.reasons, n.Plan.Reason)
@@ -57,13 +56,12 @@ func (d *drive) observe() {
 		case relay.NoteDemoted:
 			d.srv.abilities.demote(d.legs[n.Target].to, d.legs[n.Target].model, n.Manner)
 		case relay.NoteVisible:
-			d.permit.report(good)
-			d.ticket.leave()
+			d.hear(good)
 		case relay.NoteEnd:
 			d.tale.outcome, d.tale.end, d.tale.sum = n.Reason, n.End, n.Summary
 			d.tale.blame = n.Cause.Blame()
 			if d.tale.completed() {
-				d.permit.report(good)
+				d.hear(good)
 			}
 		case relay.NoteAttempt, relay.NoteSeam, relay.NoteHealed, relay.NoteUnprotected:
 		}

@@ -64,7 +64,7 @@ type origin struct {
 }
 
 func newOrigin(u Upstream, base *url.URL) *origin {
-	o := &origin{Upstream: u, base: base.EscapedPath(), host: base.Host + base.EscapedPath(), guard: &guard{}}
+	o := &origin{Upstream: u, base: base.EscapedPath(), host: base.Host + base.EscapedPath(), guard: newGuard()}
 	o.target = upstream.Target{Name: u.Name, URL: base, HostOverride: u.Host, SNI: u.SNI, HTTP1: u.HTTP1, TLS: u.TLS}
 	switch {
 	case u.Dialect != "":

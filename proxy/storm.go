@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 const (
@@ -15,22 +16,34 @@ const (
 
 // guard keeps an upstream that comes back from being asked by everybody at once: it
 // bounds the recoveries that are under way there, each from its request to its first
-// content. The rest stand in line, first come, first served.
+// content, and the rate at which they set out ([pace]). The rest stand in line, first
+// come, first served.
 type guard struct {
+	// immutable
+	epoch time.Time
+
 	mu     sync.Mutex
 	live   int // streams whose current target it is
 	flying int
 	line   []*ticket
+	pace   pace
+	timer  *time.Timer // calls advance when there is room again; nil: never needed
 }
 
 // ticket is one recovery's place. It is in line until turn is closed, and under way
 // from then on.
 type ticket struct {
-	g    *guard
-	turn chan struct{}
-	in   bool // under way; guarded by g.mu
+	g     *guard
+	turn  chan struct{}
+	again bool // the target was asked by this stream before: its pace counts
+	// guarded by g.mu
+	in   bool // under way
+	made bool // its request went out
+	at   time.Duration
 	over bool
 }
+
+func newGuard() *guard { return &guard{epoch: time.Now()} }
 
 // join counts a stream in, part counts it out.
 func (g *guard) join() {
@@ -46,14 +59,43 @@ func (g *guard) part() {
 	g.live--
 }
 
-// enter takes a place; now reports whether its turn has come already.
-func (g *guard) enter() (t *ticket, now bool) {
+// enter takes a place; now reports whether its turn has come already. A stream that
+// comes from another target (again is false) is no repetition here, and does not wait
+// for those that are to pace themselves.
+func (g *guard) enter(again bool) (t *ticket, now bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t = &ticket{g: g, turn: make(chan struct{})}
+	t = &ticket{g: g, turn: make(chan struct{}), again: again}
 	g.line = append(g.line, t)
 	g.advance()
 	return t, t.in
+}
+
+// asked says that the request goes out: that of a ticket, or the first of a client
+// (nil), which nothing holds up.
+func (g *guard) asked(t *ticket) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t == nil || !t.again {
+		g.pace.first(time.Since(g.epoch))
+	}
+	if t != nil {
+		t.made = true
+	}
+}
+
+// heard says how a request fared: that it was answered, if it was a client's first
+// here, or that one of any kind failed.
+func (g *guard) heard(v verdict) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch now := time.Since(g.epoch); v {
+	case good:
+		g.pace.good(now)
+	case bad:
+		g.pace.trouble(now)
+	case neutral:
+	}
 }
 
 // leave gives the place back, wherever it is. It may be called again.
@@ -70,6 +112,9 @@ func (t *ticket) leave() {
 	t.over = true
 	if t.in {
 		g.flying--
+		if t.again && !t.made {
+			g.pace.unasked(t.at)
+		}
 	} else if i := slices.Index(g.line, t); i >= 0 {
 		g.line = slices.Delete(g.line, i, i+1)
 	}
@@ -78,13 +123,37 @@ func (t *ticket) leave() {
 
 // advance lets in whom there is room for. mu is held.
 func (g *guard) advance() {
-	for len(g.line) > 0 && g.flying < max(stormFloor, g.live/stormShare) {
-		t := g.line[0]
-		g.line = slices.Delete(g.line, 0, 1)
-		t.in = true
+	var wait time.Duration // until somebody may set out again, if that is all that is missing
+	now := time.Since(g.epoch)
+	for i := 0; i < len(g.line) && g.flying < max(stormFloor, g.live/stormShare); {
+		t := g.line[i]
+		if t.again && wait == 0 {
+			wait = g.pace.again(now)
+		}
+		if t.again && wait > 0 {
+			i++
+			continue
+		}
+		g.line = slices.Delete(g.line, i, i+1)
+		t.in, t.at = true, now
 		g.flying++
 		close(t.turn)
 	}
+	switch {
+	case wait > 0 && g.timer == nil:
+		g.timer = time.AfterFunc(wait, g.tick)
+	case wait > 0:
+		g.timer.Reset(wait)
+	case g.timer != nil:
+		g.timer.Stop()
+	}
+}
+
+// tick is called when there may be room again.
+func (g *guard) tick() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.advance()
 }
 
 // waiting is how many stand in line.

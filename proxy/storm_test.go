@@ -4,14 +4,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
-// The guard against a model: never more under way than allowed, nobody waits while
+// The guard against a model, of streams that come from elsewhere: never more under way than allowed, nobody waits while
 // there is room, nobody is passed, and a place that was given back is free.
 func TestGuardAgainstAModel(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		g := &guard{}
+		g := newGuard()
 		live, line, flying := 0, []*ticket(nil), []*ticket(nil)
 		settle := func() {
 			for len(line) > 0 && len(flying) < max(stormFloor, live/stormShare) {
@@ -27,7 +29,7 @@ func TestGuardAgainstAModel(t *testing.T) {
 				g.part()
 				live--
 			case op < 8:
-				k, _ := g.enter()
+				k, _ := g.enter(false)
 				line = append(line, k)
 			case op < 9 && len(flying) > 0:
 				i := rng.IntN(len(flying))
@@ -57,4 +59,70 @@ func TestGuardAgainstAModel(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Those that ask again set out at their pace, in their order, whoever else comes and
+// goes; those that come from another target pass them.
+func TestGuardPacesRepetitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard()
+		for range 100 {
+			g.join()
+		}
+		enter := func(n int, again bool) (ts []*ticket) {
+			for range n {
+				k, _ := g.enter(again)
+				ts = append(ts, k)
+			}
+			return ts
+		}
+		under := func(ts []*ticket) (n int) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			for _, k := range ts {
+				if k.in {
+					n++
+				}
+			}
+			return n
+		}
+		again := enter(20, true)
+		if n := under(again); n != paceFloor {
+			t.Errorf("%d set out at once, want %d", n, paceFloor)
+		}
+		moved := enter(3, false)
+		if n := under(moved); n != 3 {
+			t.Errorf("%d of 3 that come from elsewhere wait for the pace of others", n)
+		}
+		// A place that was given and not used is free at once: its target was not
+		// asked.
+		again[0].leave()
+		if n := under(again); n != paceFloor+1 {
+			t.Errorf("%d set out, want %d", n, paceFloor+1)
+		}
+		for _, k := range again[1 : paceFloor+1] {
+			g.asked(k)
+			k.leave()
+		}
+		if n := under(again); n != paceFloor+1 {
+			t.Errorf("%d set out within a second, want %d", n, paceFloor+1)
+		}
+		// Nobody calls: the line moves by itself, and no further than there is room.
+		time.Sleep(1200 * time.Millisecond)
+		synctest.Wait()
+		if n := under(again); n != 2*paceFloor+1 {
+			t.Errorf("%d set out after a second, want %d", n, 2*paceFloor+1)
+		}
+		for i := 1; i < len(again); i++ {
+			if g := again[i]; g.in && !again[i-1].in {
+				t.Error("somebody was passed")
+			}
+		}
+		for _, k := range append(again, moved...) {
+			k.leave()
+		}
+		if g.flying != 0 || g.waiting() != 0 {
+			t.Errorf("%d under way, %d in line", g.flying, g.waiting())
+		}
+	})
 }
