@@ -45,10 +45,18 @@ func Decide(f Facts) Plan {
 		f.Manner = f.Larger.Manner
 	}
 	p := f.plan()
-	if p.Kind.Upstream() {
-		return f.spend(p, to)
+	if !p.Kind.Upstream() {
+		return p
 	}
-	return p
+	paid := f.spend(p, to)
+	if paid.Kind == Refuse && p.Kind == Resume {
+		// What needs no provider is still to be had.
+		f.Manner = turn.NoManner
+		if own := f.plan(); own.Kind != Refuse && !own.Kind.Upstream() {
+			return own
+		}
+	}
+	return paid
 }
 
 // where chooses the target to ask (DESIGN §7). A route is walked in one
