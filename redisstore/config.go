@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/unbroken-llm/unbroken/ledger"
 )
 
 // Config configures a [Store]. Zero values mean the defaults.
@@ -37,6 +39,13 @@ type Config struct {
 	// FenceTTL is how much longer than the record its last fence is known;
 	// default 10 min.
 	FenceTTL time.Duration
+
+	// RunTTL is how long a run of the ledger is kept after its last write; default
+	// [ledger.TTL].
+	RunTTL time.Duration
+	// Confirm is how many replicas must have a run's write before it counts as
+	// done (WAIT); default 1 behind Sentinel and else none, negative none.
+	Confirm int
 
 	// LiveTTL is how long a process counts as alive that does not renew;
 	// default 3 s. Renew is how often it does; default 1 s.
@@ -71,6 +80,10 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.TTL, time.Hour)
 	set(&c.FinishedTTL, time.Minute)
 	set(&c.FenceTTL, 10*time.Minute)
+	set(&c.RunTTL, ledger.TTL)
+	if c.Confirm == 0 && c.Server.MasterName != "" {
+		c.Confirm = 1
+	}
 	set(&c.LiveTTL, 3*time.Second)
 	set(&c.Renew, time.Second)
 	set(&c.Grace, c.LiveTTL)

@@ -1,6 +1,12 @@
 package redisstore
 
-import "github.com/unbroken-llm/unbroken/checkpoint"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/ledger"
+)
 
 // keys spells the keys. Those of one turn share a hash tag, so that on a Cluster
 // a script finds them in one slot. Nothing a client sent is part of a key: turns
@@ -13,6 +19,9 @@ import "github.com/unbroken-llm/unbroken/checkpoint"
 //	<prefix>ask:<ask>      zset    turns that may be adopted, by time of offer
 //	<prefix>secret:<name>  string  what all processes agree on
 //	<prefix>memo:<memo>    string  what later requests need of a turn that is over
+//	<prefix>run:<run>      hash    a run of the ledger
+//	<prefix>line:<lineage> zset    runs by the history of their last step, by time of write
+//	<prefix>runs           zset    the runs last written
 type keys struct{ prefix string }
 
 // turn returns the three keys of a turn, in the order all scripts expect.
@@ -28,3 +37,12 @@ func (k keys) ask(a checkpoint.AskKey) string { return k.prefix + "ask:" + a.Str
 func (k keys) secret(name string) string { return k.prefix + "secret:" + name }
 
 func (k keys) memo(m checkpoint.MemoKey) string { return k.prefix + "memo:" + m.String() }
+
+func (k keys) run(r ledger.RunKey) string { return k.prefix + "run:" + r.String() }
+
+func (k keys) lineage(scope checkpoint.Scope, lineage string) string {
+	sum := sha256.Sum256(append(scope[:], lineage...))
+	return k.prefix + "line:" + hex.EncodeToString(sum[:])
+}
+
+func (k keys) runs() string { return k.prefix + "runs" }

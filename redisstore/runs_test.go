@@ -1,0 +1,146 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/ledger"
+	ledgertest "github.com/unbroken-llm/unbroken/ledger/storetest"
+)
+
+func TestRunsOnMiniredisPassTheBattery(t *testing.T) {
+	ledgertest.Run(t, func(t *testing.T) ledger.Store {
+		return open(t, "redis://"+miniredis.RunT(t).Addr(), lasting).Runs()
+	})
+}
+
+func TestRunsOnRedisPassTheBattery(t *testing.T) {
+	srv := startRedis(t)
+	ledgertest.Run(t, func(t *testing.T) ledger.Store {
+		srv.do("FLUSHALL")
+		srv.do("SCRIPT", "FLUSH")
+		return open(t, srv.url(), lasting).Runs()
+	})
+}
+
+func TestRunsOnAClusterPassTheBattery(t *testing.T) {
+	nodes := startCluster(t)
+	url := "redis+cluster://" + nodes[0].addr()
+	ledgertest.Run(t, func(t *testing.T) ledger.Store {
+		for _, n := range nodes {
+			n.do("FLUSHALL")
+			n.do("SCRIPT", "FLUSH")
+		}
+		return open(t, url, lasting).Runs()
+	})
+}
+
+// record is one run of a test, in a store.
+type record struct {
+	*testing.T
+	runs ledger.Store
+	key  ledger.RunKey
+}
+
+var someone = checkpoint.Scope{9}
+
+func (r *record) tell(e ledger.Entry) (*ledger.Run, error) {
+	e.At = time.Now()
+	run, _, err := ledger.Append(context.Background(), r.runs, r.key, someone, e)
+	return run, err
+}
+
+func (r *record) must(e ledger.Entry) *ledger.Run {
+	r.Helper()
+	run, err := r.tell(e)
+	if err != nil {
+		r.Fatalf("%s: %v", e.Do.Name(), err)
+	}
+	return run
+}
+
+func (r *record) step(n int) {
+	r.Helper()
+	r.must(ledger.Entry{Do: ledger.Commit{
+		Message: ledger.Sum([]byte{byte(n)}), Lineage: fmt.Sprint("line ", n), Calls: []ledger.Asked{{ID: "call", Name: "pay"}},
+	}})
+}
+
+func (r *record) doubted() bool {
+	r.Helper()
+	got, err := r.runs.Load(context.Background(), r.key)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return got.Doubt != ""
+}
+
+// TestARestartLeavesRunsInDoubt: a server that came back from its disk may not have
+// what it acknowledged last. That is said until the run's next step, also when
+// somebody writes to it in between.
+func TestARestartLeavesRunsInDoubt(t *testing.T) {
+	srv := startRedis(t, "--appendonly", "yes", "--appendfsync", "always")
+	s := open(t, srv.url(), lasting)
+	r := &record{t, s.Runs(), ledger.Key(someone, "run")}
+	r.must(ledger.Entry{Do: ledger.Begin{ID: "run"}})
+	r.step(1)
+	if r.doubted() {
+		t.Fatal("in doubt, and nothing happened")
+	}
+	srv.kill()
+	srv.start()
+	srv.until("the store is back", func() bool { _, err := r.runs.Load(context.Background(), r.key); return err == nil })
+	if !r.doubted() {
+		t.Fatal("not in doubt after a restart")
+	}
+	run := r.must(ledger.Entry{Key: "claim", Do: ledger.Claim{}})
+	if !r.doubted() {
+		t.Fatal("a claim has cleared the doubt")
+	}
+	r.must(ledger.Entry{Fence: run.Fence, Do: ledger.Lose{Call: "call", Why: "a person says so"}})
+	r.step(2)
+	if r.doubted() {
+		t.Fatal("in doubt still, with a step that was committed since")
+	}
+}
+
+// TestRunsAreConfirmedByAReplica, and what is not confirmed says so. After a
+// fail-over nothing is in doubt whose last write was confirmed, and all else is.
+func TestRunsAreConfirmedByAReplica(t *testing.T) {
+	master := startRedis(t, "--repl-diskless-sync-delay", "0")
+	replica := startRedis(t, "--replicaof", "127.0.0.1 "+fmt.Sprint(master.port))
+	master.until("the replica is there", func() bool {
+		return fmt.Sprint(master.do("WAIT", 1, 100)) == "1"
+	})
+	confirm := func(c *Config) { lasting(c); c.Confirm = 1; c.Timeout = 2 * time.Second }
+	r := &record{t, open(t, master.url(), confirm).Runs(), ledger.Key(someone, "run")}
+	r.must(ledger.Entry{Do: ledger.Begin{ID: "run"}})
+	r.step(1)
+	master.until("the word of it is there too", func() bool {
+		return fmt.Sprint(replica.do("HGET", "unbroken:run:"+r.key.String(), "w")) == "2"
+	})
+
+	replica.do("REPLICAOF", "NO", "ONE")
+	r = &record{t, open(t, replica.url(), confirm).Runs(), r.key}
+	if r.doubted() {
+		t.Fatal("in doubt, and all of it was confirmed")
+	}
+	if _, err := r.tell(ledger.Entry{Key: "claim", Do: ledger.Claim{}}); !errors.Is(err, ledger.ErrUnconfirmed) {
+		t.Fatalf("with no replica left: %v", err)
+	}
+	third := startRedis(t, "--replicaof", "127.0.0.1 "+fmt.Sprint(replica.port))
+	third.until("the copy is there", func() bool {
+		return fmt.Sprint(third.do("HGET", "unbroken:run:"+r.key.String(), "v")) == "3"
+	})
+	third.do("REPLICAOF", "NO", "ONE")
+	r = &record{t, open(t, third.url(), confirm).Runs(), r.key}
+	if !r.doubted() {
+		t.Fatal("not in doubt, and its last write was never confirmed")
+	}
+}
