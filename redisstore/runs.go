@@ -111,40 +111,34 @@ func (r *Runs) write(ctx context.Context, key string, expect, version uint64, ar
 		if err != nil {
 			return err
 		}
-		for _, eval := range []func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd{saveRunScript.EvalSha, saveRunScript.Eval} {
-			var saved, waited *redis.Cmd
-			_, err = node.Pipelined(ctx, func(p redis.Pipeliner) error {
-				saved = eval(ctx, p, []string{key}, args...)
-				waited = p.Do(ctx, "WAIT", r.s.cfg.Confirm, r.confirmWithin().Milliseconds())
-				return nil
-			})
-			if redis.HasErrorPrefix(saved.Err(), "NOSCRIPT") {
-				continue
-			}
-			r.s.counts.commands.Add(2)
-			if re, err = saved.Slice(); err != nil {
-				return err
-			}
-			confirmed, _ = waited.Int()
-			break
+		conn := node.Conn()
+		defer func() { _ = conn.Close() }()
+		r.s.counts.commands.Add(1)
+		if re, err = saveRunScript.Run(ctx, conn, []string{key}, args...).Slice(); err != nil || re.outcome() != done {
+			return err
 		}
-		if err != nil || re.outcome() != done || confirmed < r.s.cfg.Confirm {
+		r.s.counts.commands.Add(1)
+		n, err := conn.Wait(ctx, r.s.cfg.Confirm, r.confirmWithin()).Result()
+		if confirmed = int(n); err != nil || confirmed < r.s.cfg.Confirm {
 			return err
 		}
 		// Said of the version, not of the record: whoever wrote meanwhile is not
 		// confirmed by this.
 		r.s.counts.commands.Add(1)
-		return node.HSet(ctx, key, "w", strconv.FormatUint(version, 10)).Err()
+		return conn.HSet(ctx, key, "w", strconv.FormatUint(version, 10)).Err()
 	})
 	return re, confirmed, err
 }
 
 // masterOf returns the client of the one server that has key.
-func masterOf(ctx context.Context, c redis.UniversalClient, key string) (redis.UniversalClient, error) {
-	if cluster, ok := c.(*redis.ClusterClient); ok {
-		return cluster.MasterForKey(ctx, key)
+func masterOf(ctx context.Context, c redis.UniversalClient, key string) (*redis.Client, error) {
+	switch c := c.(type) {
+	case *redis.ClusterClient:
+		return c.MasterForKey(ctx, key)
+	case *redis.Client:
+		return c, nil
 	}
-	return c, nil
+	panic(fmt.Sprintf("BUG: redisstore: a client of type %T", c))
 }
 
 // Find implements [ledger.Store]. The list may name runs that have moved on.
