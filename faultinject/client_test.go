@@ -90,7 +90,12 @@ func post(t *testing.T, s *Server, path, body string, header ...string) answerOf
 
 func postWith(t *testing.T, c *http.Client, url, body string, header ...string) answerOf {
 	t.Helper()
-	req, err := http.NewRequestWithContext(patience(t), http.MethodPost, url, strings.NewReader(body))
+	return sendWith(t, c, http.MethodPost, url, body, header...)
+}
+
+func sendWith(t *testing.T, c *http.Client, method, url, body string, header ...string) answerOf {
+	t.Helper()
+	req, err := http.NewRequestWithContext(patience(t), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +147,8 @@ type heard struct {
 	finish         string
 	ended          bool
 	starts         int
+	id             string   // Interactions
+	events         []string // Interactions: their ids
 }
 
 // hear folds a stream.
@@ -162,6 +169,12 @@ func hear(t *testing.T, d Dialect, stream string) heard {
 			h.messages(t, payload)
 		case d == Responses:
 			h.responses(t, payload)
+		case d == Gemini:
+			h.gemini(t, payload)
+		case d == Interactions:
+			h.interactions(t, payload)
+		case d == Completions:
+			h.completions(t, payload)
 		default:
 			h.chat(t, payload)
 		}

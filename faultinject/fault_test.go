@@ -35,7 +35,7 @@ func TestCuts(t *testing.T) {
 		{"no terminal", "attempt 1: no-terminal", -1, isNil, CutPolite},
 		{"at the end", "attempt 1: rst at end", -1, isReset, CutReset},
 	} {
-		for _, d := range []Dialect{Chat, Messages, Responses} {
+		for _, d := range Dialects() {
 			t.Run(tc.name+"/"+string(d), func(t *testing.T) {
 				s := start(t, Config{Script: MustScript(tc.script), Scenario: "text"})
 				path, body := request(d)
@@ -43,7 +43,7 @@ func TestCuts(t *testing.T) {
 				if !tc.end(got.err) {
 					t.Errorf("end: %v", got.err)
 				}
-				if n := strings.Count(got.body, "\n\n"); tc.kept >= 0 && n != tc.kept {
+				if n := strings.Count(strings.ReplaceAll(got.body, "\r\n", "\n"), "\n\n"); tc.kept >= 0 && n != tc.kept {
 					t.Errorf("%d whole events of %d arrived, want %d", n, len(full(d)), tc.kept)
 				}
 				if tc.script == "attempt 1: fin at byte 700" && len(got.body) != 700 {
@@ -64,6 +64,12 @@ func request(d Dialect) (path, body string) {
 		return messagesPath, messagesBody("claude-sonnet-4-5", msg("user", "Tell me something."))
 	case Responses:
 		return responsesPath, responsesBody("gpt-5.1", msg("user", "Tell me something."))
+	case Gemini:
+		return geminiPath, geminiBody([]string{says("user", "Tell me something.")})
+	case Interactions:
+		return interactionsPath, interactionBody("gemini-2.5-flash", []string{step("user_input", "Tell me something.")})
+	case Completions:
+		return completionsPath, completionBody("Tell me something.")
 	}
 	return chatPath, chatBody("gpt-4.1", msg("user", "Tell me something."))
 }

@@ -46,7 +46,7 @@ func postH2(t *testing.T, c *http.Client, s *Server, path, body string) answerOf
 func TestHTTP2CarriesTheSameStream(t *testing.T) {
 	s := start(t, Config{Scenario: "long", LongTokens: 3000})
 	c := h2client(t)
-	for _, d := range []Dialect{Chat, Messages, Responses} {
+	for _, d := range Dialects() {
 		path, body := request(d)
 		got := postH2(t, c, s, path, body)
 		if got.err != nil || got.status != 200 {

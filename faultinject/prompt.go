@@ -39,10 +39,6 @@ type Prompt struct {
 	Array      bool // the stream is one JSON array
 	StreamArgs bool // arguments of calls in pieces
 	Checkpoint int  // bytes of the turn's text that a continuation token stands behind
-
-	// Interactions.
-	Kept   bool    // the provider keeps it
-	Recall *recall // the request is for one that was kept
 }
 
 // A Turn is one message of the history.

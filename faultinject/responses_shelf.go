@@ -117,6 +117,9 @@ func (k *shelf) resolve(items []inputItem) []inputItem {
 // on the shelf if it lives in the background. It returns nil if the provider
 // keeps nothing of it.
 func (s *Server) shelve(p Prompt, t task, a Answer, o Options, pace time.Duration) *keptResponse {
+	if p.Dialect == Interactions {
+		return s.keepInteraction(p, t, a, o, pace)
+	}
 	if !p.Stores {
 		return nil
 	}

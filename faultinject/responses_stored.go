@@ -32,7 +32,7 @@ func (s *Server) stored(id int, responseID, act string, in received, w wire) End
 		case r != nil:
 			return no(r)
 		case stream:
-			return s.resume(id, kept, after, in, w)
+			return s.resume(id, Responses, kept, after+1, in, w)
 		}
 		return ok(kept.object(time.Now()))
 	case in.method == http.MethodDelete && act == "":
@@ -77,25 +77,25 @@ func (r *keptResponse) from(path string) (after int, stream bool, no *Refusal) {
 	return after, stream, no
 }
 
-// resume streams the events behind a sequence number, byte for byte as they
-// were numbered first. It is one more attempt of the turn.
-func (s *Server) resume(id int, kept *keptResponse, after int, in received, w wire) Ending {
+// resume streams the events from the given one on, byte for byte as they were
+// numbered first. It is one more attempt of the turn.
+func (s *Server) resume(id int, dialect Dialect, kept *keptResponse, first int, in received, w wire) Ending {
 	script, err := s.script(in.header)
 	if err != nil {
-		return s.refuse(id, Responses, invalid("%s: %v", HeaderScript, err), w)
+		return s.refuse(id, dialect, invalid("%s: %v", HeaderScript, err), w)
 	}
 	attempt := s.turns.count(kept.turn)
 	tr := script.For(Query{Attempt: attempt, Turn: kept.turnNo, Model: kept.options.Model})
 	if r := unmet(tr.Faults, w.transport()); r != nil {
-		return s.refuse(id, Responses, r, w)
+		return s.refuse(id, dialect, r, w)
 	}
 	s.log.update(id, func(x *Exchange) {
 		x.Turn, x.TurnNo, x.Attempt, x.Fault = kept.turn, kept.turnNo, attempt, tr.Text
 		x.Continuation = Continuation{Manner: Resumed}
 	})
-	rest := kept.events[after+1:]
-	d := &drive{w: w, faults: tr.Faults, closed: s.closing, total: total(rest), kept: kept, first: after + 1,
-		pos: Position{Dialect: Responses, Model: kept.options.Model, ID: kept.options.ID, Total: len(rest), Seed: s.cfg.Seed, Options: kept.options}}
+	rest := kept.events[first:]
+	d := &drive{w: w, faults: tr.Faults, closed: s.closing, total: total(rest), kept: kept, first: first,
+		pos: Position{Dialect: dialect, Model: kept.options.Model, ID: kept.options.ID, Total: len(rest), Seed: s.cfg.Seed, Options: kept.options}}
 	salt := label(s.cfg.Seed, kept.turn, fmt.Sprint(id))
 	end := d.play(eventStream(salt), rest)
 	if end == Complete || d.finished {

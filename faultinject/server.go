@@ -27,6 +27,8 @@ type Server struct {
 	roots    *x509.CertPool
 	client   *http.Client // to the target
 
+	prompts promptLog // of legacy completions
+
 	closing chan struct{}
 	wg      sync.WaitGroup // accept loop, connections, handlers
 
@@ -117,6 +119,7 @@ func (s *Server) WaitLog(ctx context.Context, done func([]Exchange) bool) ([]Exc
 // one again. The log stays.
 func (s *Server) Reset() {
 	s.turns.reset()
+	s.prompts.reset()
 	s.shelf.clear()
 	s.mu.Lock()
 	defer s.mu.Unlock()

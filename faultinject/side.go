@@ -23,6 +23,9 @@ func (s *Server) side(id int, path string, in received, w wire) Ending {
 	if response, act, found := storedPath(path); found {
 		return s.stored(id, response, act, in, w)
 	}
+	if end, ok := s.googleSide(id, path, in, w); ok {
+		return end
+	}
 	switch {
 	case strings.HasSuffix(path, "/messages/count_tokens") && in.method == http.MethodPost:
 		return ok(fmt.Sprintf(`{"input_tokens":%d}`, max(1, len(in.body)/4)))

@@ -50,7 +50,7 @@ type traits struct {
 
 // speakers is the table of dialects. The first one also speaks where no
 // dialect is known.
-var speakers = []speaker{chatSpeaker{}, messagesSpeaker{}, responsesSpeaker{}, geminiSpeaker{}}
+var speakers = []speaker{chatSpeaker{}, messagesSpeaker{}, responsesSpeaker{}, geminiSpeaker{}, interactionsSpeaker{}, completionsSpeaker{}}
 
 // Dialects lists the dialects the provider speaks.
 func Dialects() []Dialect {

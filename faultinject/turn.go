@@ -155,6 +155,18 @@ func restTrimmed(whole Answer, said string) (Answer, bool) {
 	return Rest(whole, strings.TrimRightFunc(said, unicode.IsSpace))
 }
 
+// begins reports whether text is how the unfinished answer of a turn begins.
+func (ts *turns) begins(key, text string) bool {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t := ts.byID[key]
+	if t == nil {
+		return false
+	}
+	_, ok := restTrimmed(t.whole, text)
+	return ok
+}
+
 // done forgets a turn that was answered completely, so that the same request
 // later counts from one again.
 func (ts *turns) done(key string) {
