@@ -54,11 +54,11 @@ func newStage(t testing.TB, v via) *stage {
 	host := faultinject.OpenAI
 	var engine []dialect.AbilityRule
 	if v == prefilling {
-		ability, ok := dialect.EngineAbility("vllm")
+		rules, ok := dialect.EngineRules("vllm")
 		if !ok {
 			t.Fatal("vLLM is unknown")
 		}
-		host, engine = faultinject.VLLM, []dialect.AbilityRule{{Ability: ability}}
+		host, engine = faultinject.VLLM, rules
 	}
 	st := newProvider(t, host)
 	url := st.provider.URL()

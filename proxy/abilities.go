@@ -18,18 +18,20 @@ type abilities struct {
 	learned map[learnedKey][]turn.Manner // rejected
 }
 
-type learnedKey struct{ host, model string }
+type learnedKey struct{ dialect, host, model string }
 
 func newAbilities() *abilities { return &abilities{learned: map[learnedKey][]turn.Manner{}} }
 
-// of returns the ability of o for a model. Its slices are shared and not changed.
-func (a *abilities) of(o *origin, model string) dialect.Ability {
-	ab, ok := dialect.Match(o.Abilities, o.host, model)
+// of returns the ability of o for a model in a dialect. Its slices are shared and not
+// changed.
+func (a *abilities) of(o *origin, speaks, model string) dialect.Ability {
+	e := dialect.Endpoint{Dialect: speaks, Host: o.host, Model: model}
+	ab, ok := dialect.Match(o.Abilities, e)
 	if !ok {
-		ab = dialect.AbilityOf(o.host, model)
+		ab = dialect.AbilityOf(e)
 	}
 	a.mu.Lock()
-	rejected := a.learned[learnedKey{o.host, model}]
+	rejected := a.learned[learnedKey{speaks, o.host, model}]
 	a.mu.Unlock()
 	if len(rejected) > 0 {
 		ab.Manners = slices.DeleteFunc(slices.Clone(ab.Manners), func(m turn.Manner) bool { return slices.Contains(rejected, m) })
@@ -37,10 +39,10 @@ func (a *abilities) of(o *origin, model string) dialect.Ability {
 	return ab
 }
 
-// demote remembers that a host rejected a manner for a model, for the streams to
-// come. When the memory is full, something is forgotten: it can be learned again.
-func (a *abilities) demote(o *origin, model string, m turn.Manner) {
-	k := learnedKey{o.host, model}
+// demote remembers that a host rejected a manner for a model in a dialect, for the
+// streams to come. When the memory is full, something is forgotten: it can be learned again.
+func (a *abilities) demote(o *origin, speaks, model string, m turn.Manner) {
+	k := learnedKey{speaks, o.host, model}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if slices.Contains(a.learned[k], m) {

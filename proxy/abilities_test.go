@@ -15,26 +15,29 @@ func TestAbilities(t *testing.T) {
 	base, _ := url.Parse("https://api.anthropic.com")
 	o := newOrigin(Upstream{Name: "anthropic"}, base)
 	a := newAbilities()
-	const old, other = "claude-sonnet-4-5", "claude-3-opus"
-	if got := a.of(o, old).Manners; !slices.Equal(got, []turn.Manner{turn.Prefill, turn.Asked}) {
+	const spoken, old, other = "messages", "claude-sonnet-4-5", "claude-3-opus"
+	if got := a.of(o, spoken, old).Manners; !slices.Equal(got, []turn.Manner{turn.Prefill, turn.Asked}) {
 		t.Fatalf("the table says %v", got)
 	}
-	a.demote(o, old, turn.Prefill)
-	a.demote(o, old, turn.Prefill)
-	if got := a.of(o, old).Manners; !slices.Equal(got, []turn.Manner{turn.Asked}) {
+	a.demote(o, spoken, old, turn.Prefill)
+	a.demote(o, spoken, old, turn.Prefill)
+	if got := a.of(o, spoken, old).Manners; !slices.Equal(got, []turn.Manner{turn.Asked}) {
 		t.Errorf("after a rejection: %v", got)
 	}
-	if got := a.of(o, other).Manners; len(got) != 2 {
+	if got := a.of(o, spoken, other).Manners; len(got) != 2 {
 		t.Errorf("another model lost its manner: %v", got)
 	}
+	if got := a.of(o, "chat", old).Manners; len(got) != 2 {
+		t.Errorf("another dialect lost its manner: %v", got)
+	}
 	for i := range 2 * maxLearned {
-		a.demote(o, fmt.Sprint("model", i), turn.Prefill)
+		a.demote(o, spoken, fmt.Sprint("model", i), turn.Prefill)
 	}
 	if len(a.learned) > maxLearned {
 		t.Errorf("%d things are remembered", len(a.learned))
 	}
 	o = newOrigin(Upstream{Name: "x", Abilities: []dialect.AbilityRule{{Ability: dialect.Ability{Echoes: true}}}}, base)
-	if !a.of(o, other).Echoes {
+	if !a.of(o, spoken, other).Echoes {
 		t.Error("configuration does not come first")
 	}
 }

@@ -327,7 +327,7 @@ func (s *Server) legs(r *request) ([]leg, relay.Config) {
 		l.breaker = s.breakers.of(l.to.Name, l.model)
 		all = append(all, l)
 		cfg.Targets = append(cfg.Targets, relay.Target{
-			Name: t.Upstream, Model: t.Model, Larger: t.For == ForOverflow, Ability: s.abilities.of(l.to, l.model),
+			Name: t.Upstream, Model: t.Model, Larger: t.For == ForOverflow, Ability: s.abilities.of(l.to, r.speaks.Name(), l.model),
 		})
 	}
 	return all, cfg

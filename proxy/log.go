@@ -54,7 +54,7 @@ func (d *drive) observe() {
 			default:
 			}
 		case relay.NoteDemoted:
-			d.srv.abilities.demote(d.legs[n.Target].to, d.legs[n.Target].model, n.Manner)
+			d.srv.abilities.demote(d.legs[n.Target].to, d.req.speaks.Name(), d.legs[n.Target].model, n.Manner)
 		case relay.NoteVisible:
 			d.hear(good)
 		case relay.NoteEnd:

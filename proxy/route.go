@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -39,6 +40,16 @@ var generative = gemini.Dialect{}
 func generates(path string) bool {
 	c := gemini.ReadPath(path)
 	return c.Generates() && !c.Array && c.Model != ""
+}
+
+// Dialects are the names of the dialects that requests can be protected in.
+func Dialects() []string {
+	names := []string{generative.Name()}
+	for _, p := range protectedPaths {
+		names = append(names, p.dialect.Name())
+	}
+	slices.Sort(names)
+	return names
 }
 
 func dialectNamed(name string) dialect.Dialect {

@@ -15,7 +15,8 @@ import (
 // D12: self-hosted servers open a new turn behind a trailing assistant message,
 // unless the vendor's flag says not to; the flags go where they are known.
 func TestD12ContinueThatOpensANewTurn(t *testing.T) {
-	vllm, _ := dialect.EngineAbility("vllm")
+	rules, _ := dialect.EngineRules("vllm")
+	vllm, _ := dialect.Match(rules, dialect.Endpoint{Dialect: "chat"})
 	c := relay.Config{Targets: []relay.Target{{Ability: vllm}}}
 	first := rst(role("one") + oc("one", "The quick brown fox"))
 	p := chatWire.playWith(t, c, first, fin(role("two")+oc("two", " jumps")+chatWire.end("two"))).hits(2).message("The quick brown fox jumps", "stop")

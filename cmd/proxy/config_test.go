@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/golden"
 	"github.com/unbroken-llm/unbroken/proxy"
 	"github.com/unbroken-llm/unbroken/relay"
@@ -65,7 +66,7 @@ func TestExampleFileWithoutItsCommentMarks(t *testing.T) {
 	if got := local.Header.Get("X-Team"); got != "agents" {
 		t.Errorf("X-Team is %q", got)
 	}
-	if len(local.Abilities) != 1 || !local.Abilities[0].Ability.Flags.ContinueFinal {
+	if a, ok := dialect.Match(local.Abilities, dialect.Endpoint{Dialect: "chat"}); !ok || !a.Flags.ContinueFinal {
 		t.Errorf("abilities of vllm: %+v", local.Abilities)
 	}
 }

@@ -71,8 +71,8 @@ func (u *upstreams) replace(name string) *provider {
 func (p *provider) fields(lookup func(string) (string, bool)) []field {
 	return []field{
 		{"url", "", "Base URL: https://, http:// or h2c://.", freeText{&p.URL}, ""},
-		{"dialect", "", "Protect only requests of this dialect; by default it follows the path.", choice{&p.Dialect, []string{"chat", "messages"}}, ""},
-		{"engine", "", "What serves the model, where the host does not tell.", choice{&p.engine, engines}, ""},
+		{"dialect", "", "Protect only requests of this dialect; by default it follows the path.", choice{&p.Dialect, proxy.Dialects()}, ""},
+		{"engine", "", "What serves the model, where the host does not tell.", choice{&p.engine, dialect.Engines()}, ""},
 		{"credential", "", "Sent in place of the caller's: env:NAME, file:PATH or the secret itself.", secret{&p.credential, lookup}, ""},
 		{"credential_header", "", "Its header; by default x-api-key for Anthropic, else Authorization, which gets \"Bearer \" in front.", freeText{&p.credentialHeader}, ""},
 		{"host", "", "Host header, if it is not the URL's.", freeText{&p.Host}, ""},
@@ -83,8 +83,6 @@ func (p *provider) fields(lookup func(string) (string, bool)) []field {
 		{"client_key", "", "Its private key (PEM file).", path{&p.key}, ""},
 	}
 }
-
-var engines = []string{"vllm", "sglang", "llama.cpp", "ollama", "chat"}
 
 // addHeader adds a header for every request to the upstream.
 func (p *provider) addHeader(name, text string) error {
@@ -98,11 +96,11 @@ func (p *provider) addHeader(name, text string) error {
 // complete derives what follows from the plain settings of p.
 func (p *provider) complete() error {
 	if p.engine != "" {
-		ability, ok := dialect.EngineAbility(p.engine)
+		rules, ok := dialect.EngineRules(p.engine)
 		if !ok {
 			return fmt.Errorf("engine %q is not known", p.engine)
 		}
-		p.Abilities = []dialect.AbilityRule{{Ability: ability}}
+		p.Abilities = rules
 	}
 	if p.credential == "" {
 		if p.credentialHeader != "" {
