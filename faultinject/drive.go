@@ -237,7 +237,10 @@ func (d *drive) step(s Step) Ending {
 }
 
 // wait pauses; zero is until the client leaves or the server closes.
-func (d *drive) wait(pause time.Duration) Ending {
+func (d *drive) wait(pause time.Duration) Ending { return d.waitOr(pause, nil) }
+
+// waitOr is wait that something else can end, too.
+func (d *drive) waitOr(pause time.Duration, other <-chan struct{}) Ending {
 	var over <-chan time.Time
 	if pause > 0 {
 		t := time.NewTimer(pause)
@@ -246,6 +249,8 @@ func (d *drive) wait(pause time.Duration) Ending {
 	}
 	select {
 	case <-over:
+		return ""
+	case <-other:
 		return ""
 	case <-d.w.gone():
 		return ClientClosed

@@ -60,7 +60,7 @@ func (s *responsesStream) item(index int, it responsesItem) {
 	switch it.kind {
 	case "message":
 		for n, k := range it.parts {
-			s.part(fmt.Sprintf(`%s,"content_index":%d`, at(), n), k)
+			s.part(func() string { return fmt.Sprintf(`%s,"content_index":%d`, at(), n) }, k)
 		}
 	case "reasoning":
 		s.reasoning(at, it)
@@ -83,28 +83,28 @@ func (s *responsesStream) item(index int, it responsesItem) {
 }
 
 // part renders one content part of a message.
-func (s *responsesStream) part(at string, k Block) {
-	s.add("response.content_part.added", "", at+`,"part":`+responsesPart(Block{Kind: k.Kind}, s.o))
+func (s *responsesStream) part(at func() string, k Block) {
+	s.add("response.content_part.added", "", at()+`,"part":`+responsesPart(Block{Kind: k.Kind}, s.o))
 	if k.Kind == RefusalBlock {
 		for _, p := range pieces(k.Text, s.o) {
-			s.delta("response.refusal.delta", at+`,"delta":`+p)
+			s.delta("response.refusal.delta", at()+`,"delta":`+p)
 		}
-		s.add("response.refusal.done", "", at+`,"refusal":`+quote(k.Text))
+		s.add("response.refusal.done", "", at()+`,"refusal":`+quote(k.Text))
 	} else {
 		notes, said := k.annotations(), 0
 		for _, p := range pieces(k.Text, s.o) {
-			s.delta("response.output_text.delta", at+`,"delta":`+p+`,"logprobs":[`+responsesLogprobs(s.o, p)+`]`)
+			s.delta("response.output_text.delta", at()+`,"delta":`+p+`,"logprobs":[`+responsesLogprobs(s.o, p)+`]`)
 			said += utf8.RuneCountInString(unquote(p))
 			for n, note := range notes {
 				if note.end <= said && !note.told {
-					s.add("response.output_text.annotation.added", "", fmt.Sprintf(`%s,"annotation_index":%d,"annotation":%s`, at, n, note.json))
+					s.add("response.output_text.annotation.added", "", fmt.Sprintf(`%s,"annotation_index":%d,"annotation":%s`, at(), n, note.json))
 					notes[n].told = true
 				}
 			}
 		}
-		s.add("response.output_text.done", "", at+`,"text":`+quote(k.Text)+`,"logprobs":[`+allLogprobs(k.Text, s.o)+`]`)
+		s.add("response.output_text.done", "", at()+`,"text":`+quote(k.Text)+`,"logprobs":[`+allLogprobs(k.Text, s.o)+`]`)
 	}
-	s.add("response.content_part.done", "", at+`,"part":`+responsesPart(k, s.o))
+	s.add("response.content_part.done", "", at()+`,"part":`+responsesPart(k, s.o))
 }
 
 // reasoning renders the text of a reasoning item, if the caller is to see any.

@@ -34,6 +34,8 @@ type keptResponse struct {
 	started    time.Time
 	pace       time.Duration // between the events of the background
 
+	stop chan struct{} // closed by the cancellation
+
 	mu        sync.Mutex
 	cancelled int // events made by then, plus one; 0 if it was not
 }
@@ -125,7 +127,7 @@ func (s *Server) shelve(p Prompt, t task, a Answer, o Options, pace time.Duratio
 	}
 	o = o.withDefaults(responsesPrefix)
 	r := &keptResponse{options: o, answer: a, streamed: p.Stream, background: p.Background, turn: t.key, turnNo: t.turnNo,
-		started: time.Now(), pace: pace}
+		started: time.Now(), pace: pace, stop: make(chan struct{})}
 	for _, e := range responsesEvents(a, o) {
 		if _, ok := sequenceOf(e.Raw); ok {
 			r.events = append(r.events, e)
@@ -167,6 +169,7 @@ func (r *keptResponse) cancel(now time.Time) {
 	defer r.mu.Unlock()
 	if n < len(r.events) && r.cancelled == 0 {
 		r.cancelled = n + 1
+		close(r.stop)
 	}
 }
 

@@ -108,15 +108,14 @@ func (s *Server) resume(id int, dialect Dialect, kept *keptResponse, first int, 
 // due waits until the background has made an event; it reports false when it
 // never will.
 func (d *drive) due(index int) (bool, Ending) {
-	for {
-		if d.kept == nil || index < d.kept.made(time.Now()) {
-			return true, ""
-		}
-		if d.kept.isCancelled() {
+	k := d.kept
+	for k != nil && index >= k.made(time.Now()) {
+		if k.isCancelled() {
 			return false, ""
 		}
-		if end := d.wait(max(time.Millisecond, d.kept.pace/4)); end != "" {
+		if end := d.waitOr(max(time.Millisecond, time.Until(k.started.Add(time.Duration(index)*k.pace))), k.stop); end != "" {
 			return false, end
 		}
 	}
+	return true, ""
 }
