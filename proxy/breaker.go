@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -29,8 +28,6 @@ const (
 	buckets = 6
 	// probeWait is when to ask again while a probe is under way.
 	probeWait = time.Second
-	// maxBreakers bounds what callers can make us remember by naming models.
-	maxBreakers = 4096
 )
 
 // breaker is one upstream and model as seen by its failures: a two-step gobreaker,
@@ -41,8 +38,12 @@ type breaker struct {
 	cb    *gobreaker.TwoStepCircuitBreaker[struct{}]
 	era   uint64    // counts state changes
 	until time.Time // end of the open state
+	since time.Time // of the state
+	opens int64     // how often it was opened
+	// counts are those of the window; those that opened it, while it is not closed.
+	counts gobreaker.Counts
 
-	news func(from, to gobreaker.State)
+	news func(from, to gobreaker.State, k gobreaker.Counts)
 	told []func() // to be called when mu is free
 }
 
@@ -60,22 +61,26 @@ var (
 	errBad     = errors.New("bad")
 )
 
-func newBreaker(c BreakerConfig, news func(from, to gobreaker.State)) *breaker {
-	b := &breaker{news: news}
+func newBreaker(c BreakerConfig, news func(from, to gobreaker.State, k gobreaker.Counts)) *breaker {
+	b := &breaker{news: news, since: time.Now()}
 	n := uint32(c.Failures)
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests: 1, Interval: c.Window, BucketPeriod: c.Window / buckets, Timeout: c.Open,
 		ReadyToTrip: func(k gobreaker.Counts) bool {
+			b.counts = k
 			return k.TotalFailures >= n && k.TotalFailures*5 >= (k.TotalFailures+k.TotalSuccesses)*4 || k.ConsecutiveFailures >= 4*n
 		},
 		IsSuccessful: func(err error) bool { return err == nil },
 		IsExcluded:   func(err error) bool { return err == errNeutral },
 		OnStateChange: func(_ string, from, to gobreaker.State) {
 			b.era++
+			b.since = time.Now()
 			if to == gobreaker.StateOpen {
-				b.until = time.Now().Add(c.Open)
+				b.until = b.since.Add(c.Open)
+				b.opens++
 			}
-			b.told = append(b.told, func() { b.news(from, to) })
+			k := b.counts
+			b.told = append(b.told, func() { b.news(from, to, k) })
 		},
 	})
 	return b
@@ -167,6 +172,21 @@ func (p *permit) report(v verdict) {
 	})
 }
 
+// state is what there is to tell of it; worth is false while all of it has been well.
+func (b *breaker) state() (s BreakerState, worth bool) {
+	b.do(func() {
+		st, k := b.cb.State(), b.counts
+		if st == gobreaker.StateClosed {
+			k = b.cb.Counts()
+		} else {
+			s.Until = b.until
+		}
+		s.State, s.Since, s.Opened = st.String(), b.since, b.opens
+		s.Failures, s.Successes = int(k.TotalFailures), int(k.TotalSuccesses)
+	})
+	return s, s.Opened > 0 || s.Failures > 0
+}
+
 func outcome(v verdict) error {
 	switch v {
 	case good:
@@ -183,37 +203,4 @@ func verdictOn(c interrupt.Cause) verdict {
 		return bad
 	}
 	return neutral
-}
-
-// breakers are all of a server's.
-type breakers struct {
-	cfg BreakerConfig
-	log *slog.Logger
-
-	mu  sync.Mutex
-	all map[breakerKey]*breaker
-}
-
-type breakerKey struct{ upstream, model string }
-
-// of returns the breaker of a model at an upstream; nil: there are none.
-func (bs *breakers) of(upstream, model string) *breaker {
-	if bs.cfg.Failures < 0 {
-		return nil
-	}
-	k := breakerKey{upstream, clip(model)}
-	bs.mu.Lock()
-	defer bs.mu.Unlock()
-	b := bs.all[k]
-	if b == nil && len(bs.all) >= maxBreakers {
-		k.model = "" // one for all that are too many
-		b = bs.all[k]
-	}
-	if b == nil {
-		b = newBreaker(bs.cfg, func(from, to gobreaker.State) {
-			bs.log.Warn("breaker", "upstream", k.upstream, "model", k.model, "from", from.String(), "to", to.String())
-		})
-		bs.all[k] = b
-	}
-	return b
 }

@@ -58,7 +58,7 @@ func TestProbeSlotIsNeverLost(t *testing.T) {
 
 func sequence(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	b := newBreaker(testBreaker, func(gobreaker.State, gobreaker.State) {})
+	b := newBreaker(testBreaker, func(gobreaker.State, gobreaker.State, gobreaker.Counts) {})
 	o := &oracle{}
 	type held struct {
 		p     *permit
@@ -191,7 +191,7 @@ func TestVerdicts(t *testing.T) {
 // A stream that lasted longer than the window still tells of its end.
 func TestFailureCountsWhenItHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBreaker(testBreaker, func(gobreaker.State, gobreaker.State) {})
+		b := newBreaker(testBreaker, func(gobreaker.State, gobreaker.State, gobreaker.Counts) {})
 		var ps []*permit
 		for range 5 {
 			p, _ := b.allow()

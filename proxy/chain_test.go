@@ -3,7 +3,9 @@ package proxy
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,7 +171,7 @@ func TestBreakersAreBounded(t *testing.T) {
 // An open breaker is told in the dialect's words, and nobody is asked.
 func TestOpenBreakerWithoutAFallback(t *testing.T) {
 	p := newProvider(t, func(a *asked) { a.answer(503, `{"error":{"message":"down"}}`) })
-	s := start(t, p, func(c *Config) { c.Breaker = BreakerConfig{Failures: 4, Open: time.Hour} })
+	s := start(t, p, func(c *Config) { c.Breaker = BreakerConfig{Failures: 4, Open: 45 * time.Second} })
 	post := func() (*http.Response, string) {
 		res := dial(t, s.addr).post("/v1/messages", messagesAsk).response()
 		got, _ := allOf(res)
@@ -182,8 +184,69 @@ func TestOpenBreakerWithoutAFallback(t *testing.T) {
 	if res.StatusCode != 503 || !strings.Contains(got, `"type":"error"`) || !strings.Contains(got, "breaker_open") || p.hits() != 4 {
 		t.Errorf("%d %s, %d requests", res.StatusCode, got, p.hits())
 	}
-	if !strings.Contains(s.log.String(), `"to":"open"`) {
-		t.Error("nobody is told that it opened")
+	// It is told when to come back: when somebody may be asked, and not with all the
+	// others at that moment; and never later than an SDK would wait.
+	if after, err := strconv.Atoi(res.Header.Get("Retry-After")); err != nil || after < 40 || after > 60 || res.Header.Get("x-should-retry") != "true" {
+		t.Errorf("%v", res.Header)
+	}
+	if !strings.Contains(s.log.String(), `"upstream":"anthropic","model":"claude-sonnet-4-5","from":"closed","to":"open","failures":4,"successes":0`) {
+		t.Errorf("nobody is told that it opened:\n%s", s.log)
+	}
+	want := BreakerState{Upstream: "anthropic", Model: "claude-sonnet-4-5", State: "open", Failures: 4, Opened: 1}
+	if b := s.Stats().Breakers; len(b) != 1 || time.Until(b[0].Until) > 45*time.Second || b[0].told() != want {
+		t.Errorf("%+v", b)
+	}
+}
+
+// told is a state without its times.
+func (s BreakerState) told() BreakerState {
+	s.Since, s.Until = time.Time{}, time.Time{}
+	return s
+}
+
+// A breaker is seen, and heard of, in each of its states.
+func TestBreakerIsWatched(t *testing.T) {
+	var well atomic.Bool
+	p := newProvider(t, func(a *asked) {
+		if !well.Load() {
+			a.answer(503, "{}")
+			return
+		}
+		a.stream()
+		a.chunks(oc("hi"), fr("stop"), done)
+		a.end()
+	})
+	s := start(t, p, func(c *Config) {
+		c.Breaker = BreakerConfig{Failures: 2, Open: 50 * time.Millisecond}
+		c.Relay.Recoveries = 1
+	})
+	post := func() int {
+		res := dial(t, s.addr).post("/v1/chat/completions", chatAsk).response()
+		_, _ = allOf(res)
+		return res.StatusCode
+	}
+	state := func() string {
+		if b := s.Stats().Breakers; len(b) == 1 {
+			return b[0].State
+		}
+		return "none"
+	}
+	if got := state(); got != "none" {
+		t.Errorf("%s before anything happened", got)
+	}
+	post()
+	eventually(t, "it is half open", func() bool { return state() == "half-open" })
+	well.Store(true)
+	if got := post(); got != 200 || state() != "closed" {
+		t.Errorf("%d, and it is %s", got, state())
+	}
+	if b := s.Stats().Breakers[0].told(); b != (BreakerState{Upstream: "openai", Model: "gpt-x", State: "closed", Opened: 1}) {
+		t.Errorf("%+v", b)
+	}
+	for _, change := range []string{`"from":"closed","to":"open"`, `"from":"open","to":"half-open"`, `"from":"half-open","to":"closed"`} {
+		if strings.Count(s.log.String(), change) != 1 {
+			t.Errorf("%s is not told, or not once:\n%s", change, s.log)
+		}
 	}
 }
 

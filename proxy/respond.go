@@ -3,12 +3,15 @@ package proxy
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/unbroken-llm/unbroken/planner"
 	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
@@ -82,6 +85,9 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 	if head.Final {
 		h.Set("x-should-retry", "false")
 	}
+	if head.RetryAfter > 0 {
+		d.comeBack(h, up, head)
+	}
 	h.Set(headerRun, string(d.req.run))
 
 	size := int64(-1)
@@ -91,6 +97,26 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 	d.srv.send(ctx, d.req, d.life, size, d.pump, d.finish)
 	// A head that is let out before there is anything to say goes out at once.
 	ctx.Response.ImmediateHeaderFlush = size < 0 && len(d.fx.Client) == 0
+}
+
+// spreads is over how long those are spread who are told to come back when a breaker
+// lets a probe through, in its open times: who was turned away while it was open, and
+// obeys, adds half to the healthy rate then, and no more.
+const spreads = 2
+
+// comeBack tells a caller when to ask again: not before somebody may be asked, and not
+// all at that moment. SDKs take a hint of a minute at most (WIRE 4).
+func (d *drive) comeBack(h *fasthttp.ResponseHeader, up upstream.Header, head *relay.Head) {
+	if !up.Has("Retry-After") && !up.Has("retry-after-ms") {
+		least := head.RetryAfter
+		if room := min(spreads*d.srv.cfg.Breaker.Open, planner.MaxRetryAfter-least); room > 0 {
+			least += rand.N(room)
+		}
+		h.Set("Retry-After", strconv.FormatInt(int64((least+time.Second-1)/time.Second), 10))
+	}
+	if !head.Final {
+		h.Set("x-should-retry", "true")
+	}
 }
 
 // streamHeader labels a stream for what it is, whatever the provider called it

@@ -3,8 +3,10 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,6 +72,8 @@ type Stats struct {
 	Ready                 bool
 	Ended                 Ended
 	Waiting               int // for admission
+	Breakers              []BreakerState
+	Upstreams             []UpstreamState // by name
 }
 
 // Ended says how protected requests ended, and whose doing it was (DESIGN §1.7).
@@ -251,7 +255,12 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 
 // Stats returns the server's numbers.
 func (s *Server) Stats() Stats {
+	var ups []UpstreamState
+	for _, name := range slices.Sorted(maps.Keys(s.origins)) {
+		ups = append(ups, s.origins[name].guard.state(name))
+	}
 	return Stats{
+		Breakers: s.breakers.states(), Upstreams: ups,
 		Live: s.live.Load(), Accepted: s.counts.accepted.Load(), Refused: s.counts.refused.Load(),
 		Unclaimed: s.counts.unclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
 		Takeovers: s.counts.takeovers.Load(), Unreadable: s.counts.unreadable.Load(),

@@ -156,6 +156,25 @@ func (g *guard) tick() {
 	g.advance()
 }
 
+// UpstreamState is an upstream as [Stats] tells it.
+type UpstreamState struct {
+	Name string
+	// Live counts the protected streams whose target it is, Recoveries those of
+	// them that are being recovered, from request to first content, Waiting those
+	// that stand in line for that.
+	Live, Recoveries, Waiting int
+	// Healthy is how many clients' requests a second it answered over the last
+	// minute in which all was well.
+	Healthy float64
+}
+
+func (g *guard) state(name string) UpstreamState {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pace.roll(time.Since(g.epoch))
+	return UpstreamState{Name: name, Live: g.live, Recoveries: g.flying, Waiting: len(g.line), Healthy: g.pace.healthy()}
+}
+
 // waiting is how many stand in line.
 func (g *guard) waiting() int {
 	g.mu.Lock()

@@ -59,6 +59,9 @@ type Head struct {
 	ContentType string
 	// Final: Unbroken spent its own tries; tell the SDK not to multiply them.
 	Final bool
+	// RetryAfter: everybody is left alone for a while, this long at least; 0: for
+	// another reason, or nobody knows. What the provider says goes before it.
+	RetryAfter time.Duration
 }
 
 // Attempt is one request to a provider.

@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"time"
+
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/turn"
@@ -81,6 +83,10 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 	// Tries of our own are spent, or the provider asked for a longer wait than
 	// anybody should sleep through: SDKs obey a Retry-After of hours.
 	final := s.sum.Attempts > 1 || reason == "retry_after_too_long"
+	var after time.Duration
+	if reason == "breaker_open" {
+		after = max(0, s.askAt.Sub(s.now))
+	}
 	if c.Kind == interrupt.Permanent && s.phase == refused && s.plan.how == pass &&
 		(s.target == 0 || s.sum.Attempts == 1 && !aboutTheTarget(c)) {
 		// The provider's final word on the client's own request outranks
@@ -94,7 +100,7 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 		s.fx.Cancel = false
 		s.unprotected("long_error_body")
 	case f.status != 0:
-		s.openGate(Head{Status: f.status, Upstream: f.header, Final: final})
+		s.openGate(Head{Status: f.status, Upstream: f.header, Final: final, RetryAfter: after})
 		s.out = append(s.out, f.body...)
 		s.finalize(Clean, "refused:"+reason)
 	case f.cause.Kind == interrupt.Permanent && f.raw != nil:
@@ -103,7 +109,7 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 		s.finalize(Abort, "refused:"+reason)
 	default:
 		status, body := s.d.ErrorBody(s.failure(reason))
-		s.openGate(Head{Status: status, ContentType: "application/json", Final: final})
+		s.openGate(Head{Status: status, ContentType: "application/json", Final: final, RetryAfter: after})
 		s.out = append(s.out, body...)
 		s.finalize(Clean, "failed:"+reason)
 	}

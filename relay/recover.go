@@ -12,6 +12,7 @@ import (
 func (s *Stream) interrupted(c interrupt.Cause) {
 	s.cancel()
 	s.flush = true
+	s.barred(c)
 	s.remember(c)
 	if s.visible && !s.healing {
 		s.healing = true
@@ -31,6 +32,13 @@ func (s *Stream) interrupted(c interrupt.Cause) {
 		s.turnTo(p.To)
 	}
 	s.act(p, c)
+}
+
+// barred notes when a target that is left alone may be asked again.
+func (s *Stream) barred(c interrupt.Cause) {
+	if at := s.now.Add(c.RetryAfter); c.Kind == interrupt.BreakerOpen && c.RetryAfter > 0 && (s.askAt.IsZero() || at.Before(s.askAt)) {
+		s.askAt = at
+	}
 }
 
 // remember keeps the first cause: it is what the client is told if nothing helps,

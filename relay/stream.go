@@ -58,6 +58,7 @@ type Stream struct {
 	partial  bool   // it was cut
 	head     Opened // of the current attempt
 	first    refusal
+	askAt    time.Time // the soonest that a breaker lets somebody be asked; zero: none is open
 	plan     pendingPlan
 	manners  []turn.Manner // left on the target, best first
 	tries    int           // attempts at the target since it last brought something

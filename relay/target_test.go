@@ -103,6 +103,28 @@ func TestOpenBreakerMovesOnAtNoPrice(t *testing.T) {
 	})
 }
 
+// Who is turned away is told when to come back: when the first of those that are left
+// alone may be asked.
+func TestOpenBreakerTellsWhen(t *testing.T) {
+	each(t, func(t *testing.T, w wire) {
+		two := routed(relay.Target{Name: "second", Ability: prefilling})
+		for _, c := range []struct {
+			p     played
+			after time.Duration
+		}{
+			{w.play(t, barred(7*time.Second)), 7 * time.Second},
+			{w.playWith(t, two, barred(7*time.Second), barred(3*time.Second)), 3 * time.Second},
+			{w.playWith(t, two, barred(7*time.Second), barred(9*time.Second)), 7 * time.Second},
+			{w.play(t, refusal(503, busy), barred(5*time.Second)), 5 * time.Second},
+			{w.play(t, refusal(503, busy), refusal(503, busy), refusal(503, busy), refusal(503, busy)), 0},
+		} {
+			if got := c.p.Head.RetryAfter; got > c.after || got < c.after-time.Second {
+				t.Errorf("told to come back after %v, want %v", got, c.after)
+			}
+		}
+	})
+}
+
 // A turn that broke cannot go elsewhere: it waits for the provider's next probe,
 // with signs of life, as long as its waiting budget lasts. A new request is told.
 func TestOpenBreakerBehindContentIsWaitedFor(t *testing.T) {

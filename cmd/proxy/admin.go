@@ -62,6 +62,31 @@ type status struct {
 		Unreadable int64 `json:"unreadable"`
 	} `json:"checkpoints"`
 	Store storeHealth `json:"store"`
+	// Breakers are those of an upstream and model that something went wrong with.
+	Breakers []breakerState `json:"breakers"`
+	// Upstreams tells how many protected streams each has, how many of them are
+	// being recovered or stand in line for that, and how many requests a second it
+	// answers when all is well.
+	Upstreams []upstreamState `json:"upstreams"`
+}
+
+type breakerState struct {
+	Upstream  string     `json:"upstream"`
+	Model     string     `json:"model"`
+	State     string     `json:"state"` // closed, half-open, open
+	Since     time.Time  `json:"since"`
+	Until     *time.Time `json:"until,omitempty"`
+	Failures  int        `json:"failures"`
+	Successes int        `json:"successes"`
+	Opened    int64      `json:"opened"`
+}
+
+type upstreamState struct {
+	Name       string  `json:"name"`
+	Live       int     `json:"live"`
+	Recoveries int     `json:"recoveries"`
+	Waiting    int     `json:"waiting"`
+	Healthy    float64 `json:"healthy_rate"`
 }
 
 func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping) (*adminServer, error) {
@@ -146,6 +171,17 @@ func (a *adminServer) status(w http.ResponseWriter, _ *http.Request) {
 	s.Checkpoints.Unclaimed, s.Checkpoints.Dropped, s.Checkpoints.Unacked = n.Unclaimed, n.Dropped, n.Unacked
 	s.Checkpoints.Takeovers, s.Checkpoints.Unreadable = n.Takeovers, n.Unreadable
 	s.Store = a.kept.health()
+	s.Breakers, s.Upstreams = []breakerState{}, []upstreamState{}
+	for _, b := range n.Breakers {
+		t := breakerState{Upstream: b.Upstream, Model: b.Model, State: b.State, Since: b.Since, Failures: b.Failures, Successes: b.Successes, Opened: b.Opened}
+		if !b.Until.IsZero() {
+			t.Until = &b.Until
+		}
+		s.Breakers = append(s.Breakers, t)
+	}
+	for _, u := range n.Upstreams {
+		s.Upstreams = append(s.Upstreams, upstreamState(u))
+	}
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
