@@ -3,6 +3,8 @@ package filestore
 import (
 	"errors"
 	"time"
+
+	"github.com/unbroken-llm/unbroken/ledger"
 )
 
 // Config configures a [Store]. Zero values mean the defaults.
@@ -20,6 +22,10 @@ type Config struct {
 	// MaxMemos bounds what is remembered of turns that are over, in bytes;
 	// default 1 GiB. The oldest makes room.
 	MaxMemos int64
+	// RunTTL is how long a run of the ledger is kept after its last write, default
+	// [ledger.TTL]; MaxRuns bounds all of them, in bytes, default 1 GiB.
+	RunTTL  time.Duration
+	MaxRuns int64
 	// Sync is how often appended text is forced to disk; default 1 s.
 	Sync time.Duration
 }
@@ -36,6 +42,8 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.MaxTurn, 64<<20)
 	set(&c.MaxTotal, 8<<30)
 	set(&c.MaxMemos, 1<<30)
+	set(&c.RunTTL, ledger.TTL)
+	set(&c.MaxRuns, 1<<30)
 	set(&c.Sync, time.Second)
 	return c, nil
 }

@@ -39,6 +39,7 @@ type Store struct {
 	ids ids
 
 	memos memos
+	runs  *Runs
 }
 
 // ids is who is alive, what is offered, and the largest fence ever given.
@@ -75,7 +76,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "turns"), filepath.Join(c.Dir, "secrets"), filepath.Join(c.Dir, "memos")} {
+	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, "turns"), filepath.Join(c.Dir, "secrets"), filepath.Join(c.Dir, "memos"), filepath.Join(c.Dir, "runs")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("open checkpoint directory: %w", err)
 		}
@@ -92,6 +93,9 @@ func Open(c Config) (*Store, error) {
 	err = s.load()
 	if err == nil {
 		err = s.loadMemos()
+	}
+	if err == nil {
+		err = s.loadRuns()
 	}
 	if err != nil {
 		_ = l.Close()

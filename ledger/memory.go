@@ -20,6 +20,9 @@ type MemoryConfig struct {
 	// MaxTotal bounds the encoded runs, in bytes; default 256 MiB. When it is
 	// reached, ended runs make room first, then those longest unwritten.
 	MaxTotal int64
+	// Forgot hears of each run that was dropped for its age or for room. The store
+	// is locked meanwhile. nil: nobody does.
+	Forgot func(RunKey)
 }
 
 // Memory is a [Store] in memory. It keeps runs encoded, so that what it hands out
@@ -141,10 +144,17 @@ func (m *Memory) Recent(ctx context.Context, most int) ([]RunKey, error) {
 func (m *Memory) find(key RunKey) *kept {
 	k := m.runs[key]
 	if k != nil && m.c.Clock().Sub(k.at) >= m.c.TTL {
-		m.drop(key)
+		m.forget(key)
 		return nil
 	}
 	return k
+}
+
+func (m *Memory) forget(key RunKey) {
+	m.drop(key)
+	if m.c.Forgot != nil {
+		m.c.Forgot(key)
+	}
 }
 
 func (m *Memory) drop(key RunKey) {
@@ -168,7 +178,7 @@ func (m *Memory) room(last RunKey) {
 			key := e.Value.(RunKey)
 			e = e.Prev()
 			if key != last && (m.runs[key].ended || !ended) {
-				m.drop(key)
+				m.forget(key)
 			}
 		}
 	}

@@ -1,0 +1,175 @@
+package filestore
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/ledger"
+)
+
+// A run file:
+//
+//	version(1) scope(32) written at, µs(8) run crc32c(4)
+//
+// big endian. A write is on the disk, with its name, before it counts.
+const (
+	runVersion = 1
+	runHead    = 1 + len(checkpoint.Scope{}) + 8
+)
+
+// Runs is the [ledger.Store] of the same directory. What it holds is known in
+// memory, where one owner is the only writer.
+type Runs struct {
+	s *Store
+
+	mu     sync.Mutex // one write at a time; reads do not take it
+	memory *ledger.Memory
+	now    time.Time // while the directory is read: when a run was written
+}
+
+var _ ledger.Store = (*Runs)(nil)
+
+// Runs returns the store's ledger.
+func (s *Store) Runs() *Runs { return s.runs }
+
+func (r *Runs) path(key ledger.RunKey) string {
+	return filepath.Join(r.s.c.Dir, "runs", key.String())
+}
+
+// Load implements [ledger.Store].
+func (r *Runs) Load(ctx context.Context, key ledger.RunKey) (ledger.Stored, error) {
+	return r.memory.Load(ctx, key)
+}
+
+// Find implements [ledger.Store].
+func (r *Runs) Find(ctx context.Context, scope checkpoint.Scope, lineage string) ([]ledger.RunKey, error) {
+	return r.memory.Find(ctx, scope, lineage)
+}
+
+// Recent implements [ledger.Store].
+func (r *Runs) Recent(ctx context.Context, most int) ([]ledger.RunKey, error) {
+	return r.memory.Recent(ctx, most)
+}
+
+// Save implements [ledger.Store]. The file comes first: what memory shows is on the
+// disk, so that a crash takes nothing back. A write that failed may be on the disk
+// all the same, and is then found after a restart.
+func (r *Runs) Save(ctx context.Context, key ledger.RunKey, scope checkpoint.Scope, run *ledger.Run, expect uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch was, err := r.memory.Load(ctx, key); {
+	case errors.Is(err, ledger.ErrNotFound) && expect == 0:
+	case errors.Is(err, ledger.ErrNotFound):
+		return fmt.Errorf("%w: it is gone", ledger.ErrChanged)
+	case err != nil:
+		return err
+	case was.Run.Version != expect:
+		return fmt.Errorf("%w: version %d, expected %d", ledger.ErrChanged, was.Run.Version, expect)
+	}
+	b := append([]byte{runVersion}, scope[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.s.now().UnixMicro()))
+	b = append(b, ledger.Encode(run)...)
+	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	if err := replace(r.path(key), b); err != nil {
+		return fmt.Errorf("%w: %w", ledger.ErrUnavailable, r.s.failed(err))
+	}
+	return r.memory.Save(context.WithoutCancel(ctx), key, scope, run, expect)
+}
+
+// forget removes the file of a run that is too old, or made room.
+func (r *Runs) forget(key ledger.RunKey) {
+	if err := os.Remove(r.path(key)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		_ = r.s.failed(err) // it is tried again when the directory is opened
+	}
+}
+
+func (r *Runs) clock() time.Time {
+	if !r.now.IsZero() {
+		return r.now
+	}
+	return r.s.now()
+}
+
+// loadRuns reads what an earlier process wrote. Leftovers of an interrupted write
+// go; what makes no sense is set aside, since it is somebody's only record.
+func (s *Store) loadRuns() error {
+	r := &Runs{s: s}
+	r.memory = ledger.NewMemory(ledger.MemoryConfig{Clock: r.clock, TTL: s.c.RunTTL, MaxTotal: s.c.MaxRuns, Forgot: r.forget})
+	s.runs = r
+	dir := filepath.Join(s.c.Dir, "runs")
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var found []runFile
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		name := strings.TrimSuffix(f.Name(), ".tmp")
+		raw, err := hex.DecodeString(name)
+		switch {
+		case err != nil || len(raw) != len(ledger.RunKey{}):
+			continue
+		case name != f.Name():
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		one, err := decodeRun(b)
+		switch {
+		case errors.Is(err, ledger.ErrNewer):
+		case err != nil:
+			if err := os.Rename(path, path+".corrupt"); err != nil {
+				return err
+			}
+		default:
+			one.key = ledger.RunKey(raw)
+			found = append(found, one)
+		}
+	}
+	slices.SortFunc(found, func(a, b runFile) int { return a.at.Compare(b.at) })
+	for _, f := range found {
+		r.now = f.at
+		if err := r.memory.Save(context.Background(), f.key, f.scope, f.run, 0); err != nil {
+			return err
+		}
+	}
+	r.now = time.Time{}
+	return nil
+}
+
+type runFile struct {
+	key   ledger.RunKey
+	scope checkpoint.Scope
+	at    time.Time
+	run   *ledger.Run
+}
+
+func decodeRun(b []byte) (f runFile, err error) {
+	n := len(b) - 4
+	switch {
+	case len(b) > 0 && b[0] > runVersion:
+		return f, fmt.Errorf("%w: run file %d, this is %d", ledger.ErrNewer, b[0], runVersion)
+	case n < runHead || b[0] == 0 || binary.BigEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli):
+		return f, fmt.Errorf("%w: run file of %d bytes", ledger.ErrCorrupt, len(b))
+	}
+	copy(f.scope[:], b[1:])
+	f.at = time.UnixMicro(int64(binary.BigEndian.Uint64(b[runHead-8:]))).UTC()
+	f.run, err = ledger.Decode(b[runHead:n])
+	return f, err
+}
