@@ -118,22 +118,33 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *request) (reason string, 
 			return unprotectedRequest, nil
 		}
 	}
-	if r.asks, err = r.parse(); err != nil {
+	if r.asks, err = r.parse(r.plain); err != nil {
 		return unprotectedRequest, nil
 	}
 	r.asks.Keepalive = countsNoComments(r.header)
 	return "", nil
 }
 
-// parse reads the request in its dialect. Some say in the path what others say in
-// the body.
-func (r *request) parse() (*dialect.Request, error) {
+// understand reads the request anew, of a body that was edited for it: what goes on
+// with the turn must go on with what was asked.
+func (r *request) understand(body []byte) {
+	asks, err := r.parse(body)
+	if err != nil {
+		panic("BUG: proxy: an edited request cannot be understood: " + err.Error())
+	}
+	asks.Keepalive = r.asks.Keepalive
+	r.asks = asks
+}
+
+// parse reads a body in the request's dialect. Some say in the path what others say
+// in the body.
+func (r *request) parse(body []byte) (*dialect.Request, error) {
 	if at, ok := r.speaks.(interface {
 		ParseAt(path string, body []byte) (*dialect.Request, error)
 	}); ok {
-		return at.ParseAt(r.path, r.plain)
+		return at.ParseAt(r.path, body)
 	}
-	return r.speaks.Parse(r.plain)
+	return r.speaks.Parse(body)
 }
 
 // countsNoComments recognises Codex, whose idle timer SSE comments do not reset

@@ -65,6 +65,13 @@ type Config struct {
 	// AckWait is how long bytes that would make the client act wait for their
 	// checkpoint (DESIGN §8); 25 ms.
 	AckWait time.Duration
+
+	// Remember is how long later requests of a conversation find what an earlier
+	// turn left for them (DESIGN §6); 24 h.
+	Remember time.Duration
+	// MaxKept bounds what is kept of one spliced turn, its input and its output,
+	// in bytes; 8 MiB.
+	MaxKept int
 }
 
 // Upstream is a provider, as configuration names it.
@@ -100,6 +107,7 @@ func (c Config) withDefaults() Config {
 	set(&c.IdleTimeout, 180*time.Second)
 	set(&c.PassHead, 600*time.Second)
 	set(&c.AckWait, 25*time.Millisecond)
+	set(&c.Remember, 24*time.Hour)
 	set(&c.QueueWait, 5*time.Second)
 	set(&c.Breaker.Window, 30*time.Second)
 	set(&c.Breaker.Open, 15*time.Second)
@@ -114,6 +122,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = 64 << 20
+	}
+	if c.MaxKept == 0 {
+		c.MaxKept = 8 << 20
 	}
 	if c.MaxHeader == 0 {
 		c.MaxHeader = 16 << 10
@@ -165,6 +176,7 @@ func (c Config) Validate() error {
 		"Breaker.Window": int64(c.Breaker.Window), "Breaker.Open": int64(c.Breaker.Open), "MaxBody": c.MaxBody, "MaxHeader": int64(c.MaxHeader),
 		"HeaderTimeout": int64(c.HeaderTimeout), "BodyStall": int64(c.BodyStall), "WriteStall": int64(c.WriteStall),
 		"IdleTimeout": int64(c.IdleTimeout), "PassHead": int64(c.PassHead), "AckWait": int64(c.AckWait),
+		"Remember": int64(c.Remember), "MaxKept": int64(c.MaxKept),
 	} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf("%s is negative", name))

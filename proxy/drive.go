@@ -21,6 +21,7 @@ type drive struct {
 	req      *request
 	first    []byte // body of the first attempt
 	repaired bool   // first is not the client's own
+	told     []byte // first, before ids in it were expanded
 	life     *lifeline
 	log      *journal
 	seat     *seat // nil: nobody else may come to this turn
@@ -58,9 +59,10 @@ var errAborted = errors.New("response aborted on purpose")
 
 func (s *Server) drive(req *request, life *lifeline) *drive {
 	d := &drive{srv: s, req: req, first: req.body, life: life, now: time.Now()}
-	plain := req.speaks.Repair(req.plain)
-	if len(plain) != len(req.plain) || len(plain) > 0 && &plain[0] != &req.plain[0] {
+	var plain []byte
+	if plain, d.told = s.later(req); &plain[0] != &req.plain[0] || len(plain) != len(req.plain) {
 		d.first, d.repaired = plain, true
+		req.understand(plain)
 	}
 	legs, cfg := s.legs(req)
 	d.legs = legs
@@ -149,6 +151,9 @@ func (d *drive) step(in relay.Input) {
 // persist puts the log first: what leaves afterwards may rely on it. A turn that
 // another claim has taken over says no more here.
 func (d *drive) persist() {
+	if m := d.fx.Memo; m != nil {
+		d.srv.remember(d.srv.scope(d.req.header), d.srv.memos(d.req, d.told, m))
+	}
 	if d.tail != nil || d.log.persist(d.fx.Persist) {
 		if d.fx.Persist.Durable && !d.away && d.superseded() {
 			d.standBack()

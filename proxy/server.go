@@ -29,6 +29,7 @@ type Server struct {
 	memory    bool // the store is memory: it does not block
 	owner     checkpoint.Owner
 	scopeKey  atomic.Pointer[[]byte]
+	recall    recall
 	turns     *turns
 	origins   map[string]*origin
 	abilities *abilities
@@ -54,6 +55,7 @@ type Server struct {
 type counts struct {
 	accepted, refused, unclaimed, unacked, dropped atomic.Int64
 	takeovers, unreadable                          atomic.Int64
+	hinted, expanded, unremembered                 atomic.Int64
 	// how protected requests ended
 	completed, client, us, provider, request atomic.Int64
 }
@@ -69,11 +71,15 @@ type Stats struct {
 	// Takeovers are turns that were carried on for, or replayed to, a new
 	// connection; Unreadable ones could not be, and began anew.
 	Takeovers, Unreadable int64
-	Ready                 bool
-	Ended                 Ended
-	Waiting               int // for admission
-	Breakers              []BreakerState
-	Upstreams             []UpstreamState // by name
+	// Hinted requests told a model of calls that an interruption took out, Expanded
+	// ones had a turn put in the place of an id that only Unbroken knows. What is
+	// Unremembered was too large for that, or the store was away.
+	Hinted, Expanded, Unremembered int64
+	Ready                          bool
+	Ended                          Ended
+	Waiting                        int // for admission
+	Breakers                       []BreakerState
+	Upstreams                      []UpstreamState // by name
 }
 
 // Ended says how protected requests ended, and whose doing it was (DESIGN §1.7).
@@ -119,6 +125,7 @@ func New(c Config) (*Server, error) {
 		s.store, s.ownStore = checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now}), true
 	}
 	_, s.memory = s.store.(*checkpoint.Memory)
+	s.recall = newRecall(s.store, c.Remember)
 	s.keyScopes(c.ScopeKey)
 	s.seed.Store(uint64(time.Now().UnixNano()))
 	s.dog = newWatchdog(c.WriteStall)
@@ -264,6 +271,7 @@ func (s *Server) Stats() Stats {
 		Live: s.live.Load(), Accepted: s.counts.accepted.Load(), Refused: s.counts.refused.Load(),
 		Unclaimed: s.counts.unclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
 		Takeovers: s.counts.takeovers.Load(), Unreadable: s.counts.unreadable.Load(),
+		Hinted: s.counts.hinted.Load(), Expanded: s.counts.expanded.Load(), Unremembered: s.counts.unremembered.Load(),
 		Ready: !s.draining.Load(), Waiting: s.gate.waiting(),
 		Ended: Ended{
 			Completed: s.counts.completed.Load(), Client: s.counts.client.Load(), Us: s.counts.us.Load(),

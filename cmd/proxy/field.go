@@ -117,6 +117,8 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"flush", "50ms", "How far text may run ahead of its checkpoint, in time …", d(&r.Flush, ms, time.Minute), ""},
 		{"flush_bytes", "32KiB", "… and in bytes.", size[int]{&r.FlushBytes, 1, 64 * mib}, ""},
 		{"ack_wait", "25ms", "How long bytes that would make the client act wait for their checkpoint.", d(&s.proxy.AckWait, ms, time.Minute), ""},
+		{"remember", "24h", "How long later requests of a conversation find what a broken turn left for them: calls that were cut, response ids that the provider does not know.", d(&s.proxy.Remember, time.Second, 30*day), ""},
+		{"max_kept", "8MiB", "Most that is kept of one turn under such an id, its input and its output.", size[int]{&s.proxy.MaxKept, kib, 64 * mib}, ""},
 
 		{"max_streams", "20000", "Requests in flight; more wait in line.", count{&s.proxy.MaxStreams, 1, 10_000_000, false}, "Limits"},
 		{"max_per_caller", "0", "Of those, how many of one credential; 0 for as many.", count{&s.proxy.MaxPerCaller, 0, 10_000_000, false}, ""},
