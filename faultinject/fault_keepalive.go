@@ -14,7 +14,11 @@ type Keepalive struct {
 func (f Keepalive) Next(p Position, chunk []byte) Action {
 	step := Step{Write: p.Framing.comment("keepalive"), Every: f.Every}
 	if ping := p.Dialect.speaker().traits().ping; ping != nil && !f.Comments {
-		step = Step{Beat: func(n int) []byte { return ping(chunk, n) }, Every: f.Every}
+		sent := 0
+		if f.At.Side == Before {
+			sent = 1 // the row begins in the place of the chunk
+		}
+		step = Step{Beat: func(n int) []byte { return ping(chunk, n-sent) }, Every: f.Every}
 	}
 	return f.At.cut(p, chunk, step)
 }

@@ -68,7 +68,7 @@ func (responsesSpeaker) inBand(f InBand, k errorKind, p Position, chunk []byte) 
 	members := fmt.Sprintf(`"type":%s,"code":%s,"message":%s,"param":null`, quote(k.chat), quote(code), quote(k.text))
 	event := func(name, members string) []byte {
 		seq++
-		return frame(Variant{}, name, fmt.Sprintf(`{"type":"%s","sequence_number":%d,%s}`, name, seq-1, members))
+		return frame(p.Options.Variant, name, fmt.Sprintf(`{"type":"%s","sequence_number":%d,%s}`, name, seq-1, members))
 	}
 	failed := func() []byte {
 		o := p.Options
