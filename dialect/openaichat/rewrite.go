@@ -194,6 +194,13 @@ func (w *rewriter) usage(dst, val []byte) ([]byte, bool) {
 	return append(dst, "null"...), true
 }
 
+// mirrors reports whether body says once more what a delta says (Together).
+func mirrors(body, delta []byte) bool {
+	d, err := readDelta(delta)
+	content, ok := jsonwalk.String(d.content)
+	return err == nil && ok && bytes.Equal(body, content)
+}
+
 func (w *rewriter) choice(dst, raw []byte) []byte {
 	c, err := readChoice(raw)
 	if err != nil {
@@ -205,7 +212,7 @@ func (w *rewriter) choice(dst, raw []byte) []byte {
 		case "delta":
 			return w.delta(dst, val, &left), true
 		case "text":
-			if body, ok := jsonwalk.String(val); ok && w.texts {
+			if body, ok := jsonwalk.String(val); ok && (w.texts || mirrors(body, c.delta)) {
 				return appendText(dst, val, bytes.Equal(body, left.prose), left.prose), true
 			}
 		case "finish_reason":

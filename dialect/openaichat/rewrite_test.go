@@ -57,6 +57,10 @@ func TestRewriteOneEvent(t *testing.T) {
 		edit        func([]turn.Delta)
 		want        string
 	}{
+		{"words that stand there twice", later + `{"index":0,"delta":{"content":"xy"},"text":"xy","finish_reason":null}]}`, false, onto(0, "y"),
+			first + `{"index":0,"delta":{"content":"y"},"text":"y","finish_reason":null}]}`},
+		{"a text of its own beside a delta", later + `{"index":0,"delta":{"content":"xy"},"text":"other","finish_reason":null}]}`, false, onto(0, "y"),
+			first + `{"index":0,"delta":{"content":"y"},"text":"other","finish_reason":null}]}`},
 		{"identity, role and padding", later + `{"index":0,"delta":{"role":"assistant","content":"x","v":1},"finish_reason":null,"logprobs":null}],"obfuscation":"abc","error":null}`, false, onto(0, "x"),
 			first + `{"index":0,"delta":{"content":"x","v":1},"finish_reason":null,"logprobs":null}]}`},
 		{"what was cut is not shown", later + `{"index":0,"delta":{"content":"brown f\u006fx"},"finish_reason":null}]}`, false, onto(0, `f\u006fx`),
