@@ -134,8 +134,29 @@ func checkGeminiPairs(contents []geminiContent) *Refusal {
 		if c.responses() > 0 && (i == 0 || len(contents[i-1].calls()) == 0) {
 			return badArgument("Please ensure that function response turn comes immediately after a function call turn.")
 		}
+		if r := checkCallIDs(c, contents[i+1:]); r != nil {
+			return r
+		}
 		if n := len(c.calls()); n > 0 && (i == len(contents)-1 || contents[i+1].responses() != n) {
 			return badArgument("Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.")
+		}
+	}
+	return nil
+}
+
+// checkCallIDs wants a response to name the call it answers, where both have ids
+// (github.com/router-for-me/CLIProxyAPI/issues/5199).
+func checkCallIDs(c geminiContent, rest []geminiContent) *Refusal {
+	ids := map[string]bool{}
+	for _, p := range c.calls() {
+		ids[p.FunctionCall.ID] = true
+	}
+	if len(rest) == 0 || len(ids) == 0 || ids[""] {
+		return nil
+	}
+	for _, p := range rest[0].Parts {
+		if f := p.FunctionResponse; f != nil && f.ID != "" && !ids[f.ID] {
+			return badArgument("functionResponse.id does not match functionCall.id")
 		}
 	}
 	return nil
