@@ -1,6 +1,9 @@
 package dialect
 
-import "github.com/unbroken-llm/unbroken/sse"
+import (
+	"github.com/unbroken-llm/unbroken/sse"
+	"github.com/unbroken-llm/unbroken/turn"
+)
 
 // Scanner finds the events of one attempt's body, which arrives in pieces, split
 // anywhere. [sse.Scanner] is the one of event streams; other framings obey its laws:
@@ -42,4 +45,16 @@ func NewScanner(d Dialect, limit int) Scanner {
 		return f.NewScanner(limit)
 	}
 	return &sse.Scanner{Limit: limit}
+}
+
+// Dripper is a Dialect with a sign of life smaller than an event: the beginning of the
+// next one (DESIGN §5). Behind a drip the client's stream stands inside an event, and
+// whatever is written next goes through Undrip. said is the message as the client has
+// it.
+type Dripper interface {
+	Dialect
+	// Drip appends one. open says that the last thing written was one, too.
+	Drip(dst []byte, said *turn.Snapshot, open bool) []byte
+	// Undrip appends b, whole units or nothing, as they continue behind drips.
+	Undrip(dst, b []byte, said *turn.Snapshot) []byte
 }

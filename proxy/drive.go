@@ -113,7 +113,7 @@ func (d *drive) toHead() (head *relay.Head) {
 func (d *drive) pump(w io.Writer) (err error) {
 	defer d.finish()
 	defer d.guard(func() {
-		_ = d.life.write(w, d.req.speaks.Fail(nil, &turn.Snapshot{}, bug))
+		_ = d.life.write(w, d.instead(bug))
 		err = errAborted
 	})
 	for {
@@ -169,7 +169,7 @@ func (d *drive) persist() {
 	}
 	// The machine has ended the turn; its end must not reach this client.
 	d.tale.outcome = reasonFenced
-	d.fx = relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.req.speaks.Fail(nil, &turn.Snapshot{}, newer)}
+	d.fx = relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.instead(newer)}
 }
 
 // standBack keeps what would make the client act for a newer connection, and tells
@@ -177,12 +177,23 @@ func (d *drive) persist() {
 func (d *drive) standBack() {
 	if d.tail != nil {
 		head := d.fx.Head
-		d.fx = relay.Effects{Head: head, End: relay.Abort, Client: d.req.speaks.Fail(nil, &turn.Snapshot{}, newer)}
+		d.fx = relay.Effects{Head: head, End: relay.Abort, Client: d.instead(newer)}
 		d.tale.outcome, d.tale.end = reasonFenced, relay.Abort
 		return
 	}
-	d.fx.Client = d.req.speaks.Fail(nil, &turn.Snapshot{}, newer)
+	d.fx.Client = d.instead(newer)
 	d.leaving = true
+}
+
+// instead is an error for the client in place of what it was about to get.
+func (d *drive) instead(f dialect.Failure) []byte {
+	switch {
+	case d.tail != nil:
+		return d.tail.f.Instead(f)
+	case d.m != nil:
+		return d.m.Instead(f)
+	}
+	return d.req.speaks.Fail(nil, &turn.Snapshot{}, f)
 }
 
 const reasonFenced = "fenced"

@@ -17,7 +17,8 @@ type Effects struct {
 	Persist Persist
 	// Head is the response head; at most once in a stream, BEFORE Client.
 	Head *Head
-	// Client is whole events (or a raw body) for the client. When
+	// Client is whole events (or a raw body) for the client; in dialects that drip
+	// (dialect.Dripper) a sign of life is the beginning of one. When
 	// Persist.Durable is set, it may leave only AFTER the checkpoint was
 	// acknowledged or given up.
 	Client []byte

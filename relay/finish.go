@@ -105,7 +105,8 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 		s.finalize(Clean, "refused:"+reason)
 	case f.cause.Kind == interrupt.Permanent && f.raw != nil:
 		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
-		s.out = s.d.Fail(s.out, &s.said, s.failure(reason))
+		none := turn.Snapshot{Head: s.said.Head} // the client has no event
+		s.out = s.d.Fail(s.out, &none, s.failure(reason))
 		s.finalize(Abort, "refused:"+reason)
 	default:
 		status, body := s.d.ErrorBody(s.failure(reason))
@@ -207,8 +208,6 @@ func (s *Stream) tick() {
 		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
 	}
 	if s.gate && s.phase != raw && len(s.out) == 0 && !s.now.Before(s.lastOut.Add(s.cfg.Heartbeat)) {
-		s.out = s.d.Heartbeat(s.out, s.req, &s.said)
-		s.lastOut = s.now // where a framing has none, too: the next is due later
-		s.sum.Heartbeats += min(1, len(s.out))
+		s.pulse.beat(s.ends)
 	}
 }

@@ -41,12 +41,13 @@ type Follower struct {
 	out   []byte
 	sum   Summary
 
+	pulse                 pulse
 	now, lastOut, graceAt time.Time
 }
 
 // Follow returns a follower that has read nothing yet.
 func Follow(c Config, d dialect.Dialect, req *dialect.Request, now time.Time) *Follower {
-	return &Follower{cfg: c.withDefaults(), d: d, traits: d.Traits(), req: req, now: now, lastOut: now}
+	return &Follower{cfg: c.withDefaults(), d: d, traits: d.Traits(), req: req, pulse: pulse{d: d}, now: now, lastOut: now}
 }
 
 // Size is how much of the log was read, in bytes: where the next read begins.
@@ -112,6 +113,7 @@ func (f *Follower) Next(now time.Time) (fx Effects) {
 		return fx
 	}
 	f.out = f.out[:0]
+	f.pulse.begin(f.said.Seq)
 	durable := f.tell(false)
 	if len(f.out) == 0 && durable {
 		f.tell(true)
@@ -122,15 +124,18 @@ func (f *Follower) Next(now time.Time) (fx Effects) {
 		fx.Persist.Durable, fx.End = true, Clean
 	}
 	if len(f.out) == 0 && f.gate && !now.Before(f.lastOut.Add(f.cfg.Heartbeat)) {
-		f.out = f.d.Heartbeat(f.out, f.req, &f.said)
+		f.pulse.beat(false)
 		f.lastOut = now // where a framing has none, too: the next is due later
-		f.sum.Heartbeats += min(1, len(f.out))
 	}
 	return f.seal(fx)
 }
 
 // seal adds the response head and what was rendered.
 func (f *Follower) seal(fx Effects) Effects {
+	var alone bool
+	if f.out, alone = f.pulse.write(f.out, f.req, &f.said, fx.End == Clean); alone {
+		f.sum.Heartbeats++
+	}
 	if len(f.out) == 0 {
 		return fx
 	}
@@ -157,6 +162,7 @@ func (f *Follower) Fail(now time.Time, why dialect.Failure) (fx Effects) {
 		return fx
 	}
 	fx.End = Abort
+	f.pulse.begin(f.said.Seq)
 	if f.gate {
 		f.out = f.d.Fail(f.out[:0], &f.said, why)
 	} else {
@@ -193,6 +199,8 @@ func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
 	}
 	s.gate, s.visible, s.healing = true, true, true
 	s.said = f.said
+	s.pulse.open = f.pulse.open
+	s.pulse.begin(f.said.Seq)
 	s.said.Usage = f.src.Usage
 	s.lastOut, s.sum = f.lastOut, f.sum
 	s.touch(1)

@@ -15,7 +15,9 @@ import (
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/gemini"
+	"github.com/unbroken-llm/unbroken/faultinject"
 	"github.com/unbroken-llm/unbroken/relay/relaytest"
+	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -188,16 +190,69 @@ func compactValue(args map[string]any) string {
 	return string(b)
 }
 
-// The recordings are played with lines that end in LF, and what a later attempt says
-// comes in CRLF: genai for Go cannot read a mixture, so that every event that joins
-// the message must be framed like it. What a message in CRLF looks like is for the
-// dialect's own tests.
 func TestCutEverywhereGemini(t *testing.T) {
-	recs := relaytest.Recordings(t, generate.fallback, generate.named, generate.folders...)
-	for i := range recs {
-		for k, u := range recs[i].Units {
-			recs[i].Units[k] = bytes.ReplaceAll(u, []byte("\r\n"), []byte("\n"))
+	generate.cutEverywhere(t, relaytest.Recordings(t, generate.fallback, generate.named, generate.folders...))
+}
+
+// Without alt=sse the same is the elements of one JSON array.
+var generateArray = family{
+	name:     "gemini-array",
+	d:        readableArray{},
+	fallback: generate.fallback,
+	folders:  generate.folders,
+	half:     ",\r\n{\"candidates\": [{\"content\": {\"par",
+	fault:    ",\r\n{\"error\": {\"code\": 503,\"message\": \"The model is overloaded.\",\"status\": \"UNAVAILABLE\"}}\r\n]",
+	marker:   "\r\n]\r\n",
+	ping:     "\n",
+	render: func(a faultinject.Answer, o faultinject.Options) [][]byte {
+		return inArray(relaytest.RenderGemini(a, o))
+	},
+	read: func(body []byte) (message, error) {
+		var elements []json.RawMessage
+		if err := json.Unmarshal(body, &elements); err != nil {
+			return message{}, err
+		}
+		var stream []byte
+		for _, e := range elements {
+			var line bytes.Buffer
+			if err := json.Compact(&line, e); err != nil {
+				return message{}, err
+			}
+			stream = sse.Append(stream, "", line.Bytes())
+		}
+		return readGenerate(stream)
+	},
+}
+
+type readableArray struct{ gemini.Array }
+
+func (d readableArray) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Continuation) ([]byte, error) {
+	return readable{}.Continue(r, said, c)
+}
+
+// inArray is an event stream as Google writes it without alt=sse.
+func inArray(events [][]byte) [][]byte {
+	var out [][]byte
+	for _, u := range relaytest.Units(bytes.Join(events, nil)) {
+		var sc sse.Scanner
+		sc.Push(u)
+		if e, _ := sc.Next(); e.Data != nil {
+			open := "\n,\r\n"
+			if len(out) == 0 {
+				open = "["
+			}
+			out = append(out, append([]byte(open), e.Data...))
 		}
 	}
-	generate.cutEverywhere(t, recs)
+	return append(out, []byte("\n]\n"))
 }
+
+func arrays(t *testing.T) []relaytest.Recording {
+	recs := relaytest.Recordings(t, generate.fallback, generate.named, generate.folders...)
+	for i := range recs {
+		recs[i].Units = inArray(recs[i].Units)
+	}
+	return recs
+}
+
+func TestCutEverywhereGeminiArray(t *testing.T) { generateArray.cutEverywhere(t, arrays(t)) }

@@ -262,7 +262,7 @@ func (s *Stream) restart(p planner.Plan) {
 		b.Signature = append(b.Signature[:0], turn.DropMark...)
 	}
 	how := joinAnew
-	if s.said.Head == nil && len(s.said.Blocks) == 0 {
+	if begun := s.hop.framed && s.said.Seq > 0; s.said.Head == nil && len(s.said.Blocks) == 0 && !begun {
 		how = pass
 	}
 	s.spliced = how == joinAnew

@@ -41,6 +41,7 @@ type Stream struct {
 	size    int           // bytes of what was said
 	shown   extent        // while holding: how much of said the client has
 	gate    bool          // the response head is out
+	pulse   pulse         // signs of life
 	visible bool          // content beyond replayable head events was let out
 	ends    bool          // the semantic end was let out
 	counted bool          // so was a usage record with or after it
@@ -126,7 +127,7 @@ func New(c Config, d dialect.Dialect, req *dialect.Request, body []byte, now tim
 func newStream(c Config, d dialect.Dialect, req *dialect.Request, now time.Time) *Stream {
 	c = c.withDefaults()
 	s := &Stream{
-		cfg: c, d: d, traits: d.Traits(), req: req,
+		cfg: c, d: d, traits: d.Traits(), req: req, pulse: pulse{d: d},
 		rng: rand.New(rand.NewPCG(c.Seed, c.Seed^0x9e3779b97f4a7c15)),
 	}
 	s.left, s.waitLeft = max(0, c.Recoveries), c.WaitBudget
@@ -239,6 +240,7 @@ func (s *Stream) begin(now time.Time) {
 	s.notes = s.notes[:0]
 	s.log = s.log[:0]
 	s.durable, s.flush = false, false
+	s.pulse.begin(s.seq())
 	if s.gate {
 		s.out = s.out[:0]
 	}
@@ -247,6 +249,7 @@ func (s *Stream) begin(now time.Time) {
 // end seals the step: what is due for the checkpoint, what is due for the client.
 func (s *Stream) end() Effects {
 	if s.gate {
+		s.beat()
 		if len(s.out) > 0 {
 			s.fx.Client = s.out
 			s.sum.BytesOut += int64(len(s.out))

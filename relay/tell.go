@@ -120,6 +120,9 @@ func (f *Follower) retell(b *turn.Block, at, from int) {
 			f.said.Head = bytes.Clone(f.src.Head)
 			if hasHead(ds) && !says(ds) {
 				f.out = append(f.out, e.Raw...)
+				for i := range ds {
+					f.said.Seq = max(f.said.Seq, ds[i].Seq)
+				}
 				continue
 			}
 			f.said.Head = nil

@@ -3,125 +3,160 @@ package gemini
 import (
 	"bytes"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/sse"
+	"github.com/unbroken-llm/unbroken/turn"
 )
 
-// Without alt=sse the answer is one JSON array whose elements arrive one by one
-// (WIRE 1.4). Unwrap turns its bytes into the event stream that the same request
-// would have got with alt=sse, and Wrap turns that back; the machine in between
-// knows event streams only. The bytes of an element survive both but for its line
-// ends. A cut inside an element is a cut inside an event; the closing bracket is,
-// like every end that is not a finishReason, worth nothing.
+// Array is streamGenerateContent without alt=sse: the chunks are the elements of one
+// JSON array, which arrive one by one (WIRE 1.4). It says the same as Dialect, in
+// another framing:
+//
+//	[{chunk}          the first element brings the bracket
+//	,\r\n{chunk}      every other one its comma
+//	]                 the end; as an event it is a marker, since a body that was cut
+//	                  and closed politely has none, and one that is given up gets none
+//	white space       between elements, a sign of life
+//
+// Snapshot.Seq counts the elements that the client has: it tells whether the next
+// one begins the array.
+type Array struct{ grammar }
 
-// Unwrap reads an array's bytes. The zero value is ready. It keeps no bytes: what
-// bounds an event bounds an element.
-type Unwrap struct {
-	depth  int  // brackets open, the array's own included
-	bare   bool // the body is no array: an error object on its own
-	inside bool // an element is begun
-	quoted bool // inside a string
-	escape bool // behind a backslash
+var (
+	_ dialect.Framed  = Array{}
+	_ dialect.Dripper = Array{}
+)
+
+// Traits implements dialect.Dialect.
+func (Array) Traits() dialect.Traits {
+	t := grammar{}.Traits()
+	t.Marker = true
+	return t
 }
 
-// Append appends the event bytes that p is worth to dst.
-func (u *Unwrap) Append(dst, p []byte) []byte {
-	for _, c := range p {
-		switch {
-		case !u.inside && (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ','):
-			continue
-		case !u.inside && u.depth == 0 && c == '[' && !u.bare:
-			u.depth = 1
-			continue
-		case !u.inside && c == ']':
-			u.depth = 0
-			continue
-		case !u.inside:
-			u.inside, u.bare = true, u.bare || u.depth == 0
-			dst = append(dst, "data: "...)
-		}
-		if c == '\r' {
-			continue
-		}
-		if dst = append(dst, c); c == '\n' {
-			dst = append(dst, "data: "...)
-		}
-		if u.step(c) {
-			u.inside = false
-			dst = append(dst, "\n\n"...)
-		}
-	}
-	return dst
+// Continue implements dialect.Dialect.
+func (Array) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Continuation) ([]byte, error) {
+	return Dialect{}.Continue(r, said, c)
 }
 
-// step follows the nesting and reports the end of an element.
-func (u *Unwrap) step(c byte) bool {
-	switch {
-	case u.escape:
-		u.escape = false
-	case u.quoted:
-		u.escape = c == '\\'
-		u.quoted = c != '"'
-	case c == '"':
-		u.quoted = true
-	case c == '{' || c == '[':
-		u.depth++
-	case c == '}' || c == ']':
-		u.depth--
-		return u.depth <= u.top()
-	}
-	return false
+// NewScanner implements dialect.Framed.
+func (Array) NewScanner(limit int) dialect.Scanner { return &elements{limit: limit} }
+
+// ContentType implements dialect.Framed.
+func (Array) ContentType() string { return "application/json" }
+
+// NewDecoder implements dialect.Dialect.
+func (Array) NewDecoder(r *dialect.Request) dialect.Decoder {
+	return &arrayDecoder{Decoder: newDecoder(r)}
 }
 
-// top is the depth at which elements stand.
-func (u *Unwrap) top() int {
-	if u.bare {
-		return 0
-	}
-	return 1
+// arrayDecoder counts the elements.
+type arrayDecoder struct {
+	*Decoder
+	seq int64
 }
 
-// Wrap renders an event stream as an array. The zero value is ready.
-type Wrap struct {
-	scan  sse.Scanner
-	begun bool // the opening bracket is out
-	one   bool // so is an element
+// Decode implements dialect.Decoder.
+func (d *arrayDecoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
+	if string(e.Data) == closing {
+		return append(dst, turn.Delta{Kind: turn.Terminal}), nil
+	}
+	had := len(dst)
+	dst, err := d.Decoder.Decode(dst, e)
+	if len(dst) > had {
+		d.seq++
+	}
+	for i := had; i < len(dst); i++ {
+		dst[i].Seq = d.seq
+	}
+	return dst, err
 }
 
-// Append appends the array bytes of p, event bytes, to dst. What is no element (a
-// comment, a drip) becomes white space, which JSON allows between elements: it keeps
-// the connection awake and nobody sees it.
-func (w *Wrap) Append(dst, p []byte) []byte {
-	if len(p) == 0 {
-		return dst
+// closing is the data of the event that ends an array.
+const closing = "]"
+
+// Rewrite implements dialect.Writer.
+func (a Array) Rewrite(dst []byte, r *dialect.Request, e sse.Event, ds []turn.Delta, said *turn.Snapshot) []byte {
+	ends := false
+	for i := range ds {
+		ds[i].Seq = 0 // of the attempt's own array
+		ends = ends || ds[i].Kind == turn.Terminal
 	}
-	if !w.begun {
-		w.begun = true
-		dst = append(dst, '[')
+	if string(e.Data) == closing {
+		if !ends {
+			return dst
+		}
+		return a.close(dst, said)
 	}
-	was := len(dst)
-	w.scan.Push(p)
-	for e, ok := w.scan.Next(); ok; e, ok = w.scan.Next() {
-		data := bytes.TrimSpace(e.Data)
-		if len(data) == 0 {
+	return a.frame(dst, said, Dialect{}.Rewrite(nil, r, e, ds, said))
+}
+
+// Emit implements dialect.Writer.
+func (a Array) Emit(dst []byte, r *dialect.Request, said *turn.Snapshot, n int) []byte {
+	return a.frame(dst, said, Dialect{}.Emit(nil, r, said, n))
+}
+
+// Replay implements dialect.Writer.
+func (a Array) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []byte {
+	return a.frame(dst, said, Dialect{}.Replay(nil, r, said))
+}
+
+// Finish implements dialect.Writer.
+func (a Array) Finish(dst []byte, r *dialect.Request, said *turn.Snapshot, e dialect.Ending) []byte {
+	return a.close(a.frame(dst, said, Dialect{}.Finish(nil, r, said, e)), said)
+}
+
+// Fail implements dialect.Writer: the error is an element, as Google sends it, and the
+// array stays open.
+func (a Array) Fail(dst []byte, said *turn.Snapshot, f dialect.Failure) []byte {
+	return a.frame(dst, said, Dialect{}.Fail(nil, said, f))
+}
+
+// Heartbeat implements dialect.Writer.
+func (Array) Heartbeat(dst []byte, _ *dialect.Request, _ *turn.Snapshot) []byte {
+	return append(dst, '\n')
+}
+
+// Drip implements dialect.Dripper. In front of the first element stands the bracket:
+// Google's own client takes white space there for no array at all (google-api-core,
+// rest_streaming.py).
+func (Array) Drip(dst []byte, said *turn.Snapshot, open bool) []byte {
+	if said.Seq == 0 && !open {
+		return append(dst, '[')
+	}
+	return append(dst, '\n')
+}
+
+// Undrip implements dialect.Dripper: the bracket stands there already.
+func (Array) Undrip(dst, b []byte, _ *turn.Snapshot) []byte {
+	if rest, ok := bytes.CutPrefix(bytes.TrimLeft(b, bom+blank), []byte("[")); ok {
+		return append(dst, rest...)
+	}
+	return append(dst, b...)
+}
+
+// frame renders events of Dialect's as elements.
+func (Array) frame(dst []byte, said *turn.Snapshot, events []byte) []byte {
+	var scan sse.Scanner
+	scan.Push(events)
+	for e, ok := scan.Next(); ok; e, ok = scan.Next() {
+		if e.Data == nil {
 			continue
 		}
-		if w.one {
+		if said.Seq++; said.Seq == 1 {
+			dst = append(dst, '[')
+		} else {
 			dst = append(dst, ",\r\n"...)
 		}
-		w.one = true
-		dst = append(append(dst, data...), '\n')
-	}
-	if len(dst) == was {
-		dst = append(dst, '\n')
+		dst = append(dst, e.Data...)
 	}
 	return dst
 }
 
-// Close appends the end of an array whose stream ended well. A stream that is
-// aborted gets none, so that nobody takes it for whole.
-func (w *Wrap) Close(dst []byte) []byte {
-	if !w.begun {
+// close renders the end of the array.
+func (Array) close(dst []byte, said *turn.Snapshot) []byte {
+	if said.Seq == 0 {
 		dst = append(dst, '[')
 	}
-	return append(dst, "]\n"...)
+	return append(dst, "\r\n]\r\n"...)
 }

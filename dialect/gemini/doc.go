@@ -1,5 +1,5 @@
 // Package gemini is the generateContent dialect, as the Gemini API and Vertex AI
-// stream it from `:streamGenerateContent?alt=sse` (WIRE 1.4).
+// stream it from `:streamGenerateContent`, with alt=sse or as an array (WIRE 1.4).
 //
 // Law: a chunk is parts, and parts keep what they carry. The wire names no block,
 // no start and no end; the decoder opens a block for each run of text, of thought
@@ -16,7 +16,8 @@
 //	part.go     the shape of a part        continue.go  the request for the rest
 //	stream.go   calls that arrive in bits  rewrite.go   a later attempt's event
 //	args.go     arguments by JSON path     write.go     chunks of our own
-//	array.go    streams without alt=sse    beat.go      signs of life
+//	array.go    streams without alt=sse    elements.go  their framing
+//	beat.go     signs of life              replay.go    a turn from its start
 //
 // Pure: no clock, no I/O, no goroutines.
 package gemini

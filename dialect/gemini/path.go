@@ -58,7 +58,7 @@ func (c Call) Streams() bool { return c.Method == "streamGenerateContent" }
 func (c Call) Generates() bool { return c.Streams() || c.Method == "generateContent" }
 
 // ParseAt is Parse for a request whose path is known.
-func (d Dialect) ParseAt(path string, body []byte) (*dialect.Request, error) {
+func (d grammar) ParseAt(path string, body []byte) (*dialect.Request, error) {
 	r, err := d.Parse(body)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func is(key []byte, camel string) bool {
 // Parse implements dialect.Dialect. Model and Stream stand in the path, see
 // ParseAt; here the request counts as one that streams. Members that are not known
 // are the provider's to judge.
-func (Dialect) Parse(body []byte) (*dialect.Request, error) {
+func (grammar) Parse(body []byte) (*dialect.Request, error) {
 	r := &dialect.Request{Body: body, N: 1, Stream: true, IncludeUsage: true}
 	var contents []byte
 	w := jsonwalk.Members(body)

@@ -197,10 +197,10 @@ func TestSignsOfLifeLeaveNoTrace(t *testing.T) {
 		stream []byte
 		events int
 	}{
-		"a drip before an event":     {d.Undrip(d.Drip(d.Drip(d.Drip(first, false), true), true), append(second, finish...), s), 3},
-		"a drip before the finish":   {d.Undrip(d.Drip(append(first, second...), false), finish, s), 3},
-		"a drip before a comment":    {append(d.Undrip(d.Drip(first, false), append([]byte{}, second...), s), finish...), 3},
-		"a drip as the first thing":  {d.Undrip(d.Drip(nil, false), append(append([]byte{}, first...), append(second, finish...)...), s), 3},
+		"a drip before an event":     {d.Undrip(d.Drip(d.Drip(d.Drip(first, s, false), s, true), s, true), append(second, finish...), s), 3},
+		"a drip before the finish":   {d.Undrip(d.Drip(append(first, second...), s, false), finish, s), 3},
+		"a drip before a comment":    {append(d.Undrip(d.Drip(first, s, false), append([]byte{}, second...), s), finish...), 3},
+		"a drip as the first thing":  {d.Undrip(d.Drip(nil, s, false), append(append([]byte{}, first...), append(second, finish...)...), s), 3},
 		"a heartbeat between events": {append(d.Heartbeat(append([]byte{}, first...), nil, s), append(second, finish...)...), 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestSignsOfLifeLeaveNoTrace(t *testing.T) {
 		})
 	}
 	t.Run("a comment behind a drip is none of the SDK's", func(t *testing.T) {
-		got := d.Undrip(d.Drip(nil, false), []byte(": hi\n"), s)
+		got := d.Undrip(d.Drip(nil, s, false), []byte(": hi\n"), s)
 		if !bytes.Equal(got, append(d.Heartbeat(nil, nil, s), ": hi\n"...)) {
 			t.Errorf("got %q", got)
 		}

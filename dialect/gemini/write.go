@@ -108,7 +108,7 @@ func (Dialect) Fail(dst []byte, said *turn.Snapshot, f dialect.Failure) []byte {
 }
 
 // ErrorBody implements dialect.Writer.
-func (Dialect) ErrorBody(f dialect.Failure) (status int, body []byte) {
+func (grammar) ErrorBody(f dialect.Failure) (status int, body []byte) {
 	if f.Status == 0 {
 		return 502, errorJSON(f)
 	}
@@ -142,10 +142,10 @@ func errorJSON(f dialect.Failure) []byte {
 }
 
 // CloseBlock implements dialect.Writer: parts are not closed.
-func (Dialect) CloseBlock(dst []byte, _ *turn.Snapshot, _ int) []byte { return dst }
+func (grammar) CloseBlock(dst []byte, _ *turn.Snapshot, _ int) []byte { return dst }
 
 // DropReasoning implements dialect.Writer: thoughts simply go on.
-func (Dialect) DropReasoning(dst []byte, _ *turn.Snapshot, _ int) []byte { return dst }
+func (grammar) DropReasoning(dst []byte, _ *turn.Snapshot, _ int) []byte { return dst }
 
 // Retract implements dialect.Writer: the dialect has no mode "events" (DESIGN §5).
-func (Dialect) Retract(dst []byte, _ *turn.Snapshot, _ int, _ string) []byte { return dst }
+func (grammar) Retract(dst []byte, _ *turn.Snapshot, _ int, _ string) []byte { return dst }

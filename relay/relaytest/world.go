@@ -9,7 +9,6 @@ import (
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/relay"
-	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -187,6 +186,8 @@ type run struct {
 	chunk  int
 	ended  bool
 	pinged time.Time
+	scan   dialect.Scanner // of what the client got
+	half   int             // bytes of an unfinished unit of it
 }
 
 func (r *run) law(format string, a ...any) {
@@ -260,7 +261,7 @@ func (r *run) perform(fx relay.Effects, now time.Time) {
 			r.law("bytes before the response head")
 		}
 		if r.res.Head != nil && r.res.Head.Stream {
-			r.wholeEvents(fx.Client)
+			r.wholeEvents(fx.Client, fx.End == relay.Abort)
 		}
 		r.res.Body = append(r.res.Body, fx.Client...)
 	}
@@ -286,25 +287,35 @@ func (r *run) perform(fx relay.Effects, now time.Time) {
 	r.res.Notes = append(r.res.Notes, fx.Notes...)
 }
 
-// wholeEvents checks the one-writer law: every write is whole units.
-func (r *run) wholeEvents(b []byte) {
-	var sc sse.Scanner
-	sc.Push(b)
-	for {
-		if _, ok := sc.Next(); !ok {
-			break
+// wholeEvents checks the one-writer law: every write is whole units, or a drip, or
+// behind drips the rest of a unit and whole ones.
+func (r *run) wholeEvents(b []byte, aborted bool) {
+	if r.scan == nil {
+		r.scan = dialect.NewScanner(r.w.Dialect, 0)
+	}
+	r.scan.Push(b)
+	r.half += len(b)
+	for e, ok := r.scan.Next(); ok; e, ok = r.scan.Next() {
+		r.half -= len(e.Raw)
+	}
+	if r.half == 0 {
+		return
+	}
+	rest, _ := r.scan.Rest()
+	if _, drips := r.w.Dialect.(dialect.Dripper); drips && !aborted {
+		switch string(bytes.TrimSpace(rest.Raw)) {
+		case "", "[", "data:":
+			return
 		}
 	}
-	if n := sc.Unfinished(); n > 0 {
-		r.law("a write ends inside an event (%d bytes): %q", n, tail(b, 200))
-	}
+	r.law("a write ends inside an event (%d bytes): %q", r.half, tail(b, 200))
 }
 
 func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
 
 // Fold decodes what the client got into a message.
 func Fold(d dialect.Dialect, req *dialect.Request, stream []byte) (*turn.Snapshot, []turn.WireFault, error) {
-	var sc sse.Scanner
+	sc, half := dialect.NewScanner(d, 0), len(stream)
 	dec := d.NewDecoder(req)
 	s := &turn.Snapshot{}
 	var faults []turn.WireFault
@@ -314,7 +325,7 @@ func Fold(d dialect.Dialect, req *dialect.Request, stream []byte) (*turn.Snapsho
 		if !ok {
 			break
 		}
-		if e.Data == nil {
+		if half -= len(e.Raw); e.Data == nil {
 			continue
 		}
 		ds, err := dec.Decode(nil, e)
@@ -330,8 +341,8 @@ func Fold(d dialect.Dialect, req *dialect.Request, stream []byte) (*turn.Snapsho
 			}
 		}
 	}
-	if n := sc.Unfinished(); n > 0 {
-		return s, faults, fmt.Errorf("%d bytes of half an event", n)
+	if rest, ok := sc.Rest(); half > 0 && (!ok || len(bytes.TrimSpace(rest.Raw)) > 0) {
+		return s, faults, fmt.Errorf("%d bytes of half an event", half)
 	}
 	return s, faults, nil
 }
