@@ -36,12 +36,24 @@ var simWires = map[string]relaytest.Wire{
 		Extras:  []string{`"system":"Be brief."`, `"thinking":{"type":"enabled","budget_tokens":2000}`},
 		Faults:  []string{messages.fault, errEvent("api_error"), errEvent("rate_limit_error")},
 	},
+	"converse": {
+		Dialect: converse.d, Render: converse.render, Half: converse.half, Marker: converse.marker, Ping: converse.ping,
+		Request: `{"toolConfig":{"tools":[{"toolSpec":{"name":"tool_0","inputSchema":{"json":{"type":"object"}}}}]},"messages":[{"role":"user","content":[{"text":"go"}]}]`,
+		Extras:  []string{`"system":[{"text":"Be brief."}]`, `"inferenceConfig":{"maxTokens":100000}`, `"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":2000}}`},
+		Faults:  []string{converse.fault, exception("internalServerException"), exception("modelStreamErrorException")},
+	},
+	"invoke": {
+		Dialect: invoke.d, Render: invoke.render, Half: invoke.half, Marker: invoke.marker, Ping: invoke.ping,
+		Request: `{"anthropic_version":"bedrock-2023-05-31","max_tokens":100000,"tools":[{"name":"tool_0","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":"go"}]`,
+		Extras:  []string{`"system":"Be brief."`, `"thinking":{"type":"enabled","budget_tokens":2000}`},
+		Faults:  []string{invoke.fault, exception("modelTimeoutException"), string(relaytest.Chunk([]byte(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)))},
+	},
 }
 
 // TestSim plays seeded scenarios and checks the invariants of relaytest. A failure
 // names its seed: go test ./relay -run Sim/chat -sim.seed=N -sim.n=1 -v
 func TestSim(t *testing.T) {
-	for _, f := range []family{chat, legacy, messages} {
+	for _, f := range []family{chat, legacy, messages, converse, invoke} {
 		t.Run(f.name, func(t *testing.T) {
 			outcomes := map[string]int{}
 			failed := 0

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/eventstream"
 	"github.com/unbroken-llm/unbroken/sse"
 )
 
@@ -76,6 +78,8 @@ func Recordings(t testing.TB, fallback string, named func(payload []byte) string
 			switch {
 			case strings.HasSuffix(p, ".sse"):
 				r.Units = Units(b)
+			case strings.HasSuffix(p, ".eventstream.bin"):
+				r.Units = unitsOf(&eventstream.Scanner{}, b)
 			case strings.HasSuffix(p, ".chunks.txt"):
 				r.Units = framed(b, named)
 			default:
@@ -106,17 +110,17 @@ func Recordings(t testing.TB, fallback string, named func(payload []byte) string
 // Units splits a stream into its raw units.
 func Units(b []byte) [][]byte {
 	var sc sse.Scanner
-	var out [][]byte
-	sc.Push(b)
-	for {
-		e, ok := sc.Next()
-		if !ok {
-			break
-		}
-		out = append(out, bytes.Clone(e.Raw))
-	}
+	out := unitsOf(&sc, b)
 	if e, ok := sc.Rest(); ok {
 		out = append(out, sse.Append(nil, string(e.Name), e.Data))
+	}
+	return out
+}
+
+func unitsOf(sc dialect.Scanner, b []byte) (out [][]byte) {
+	sc.Push(b)
+	for e, ok := sc.Next(); ok; e, ok = sc.Next() {
+		out = append(out, bytes.Clone(e.Raw))
 	}
 	return out
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/faultinject"
 	"github.com/unbroken-llm/unbroken/relay"
-	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -38,7 +37,7 @@ func Simulate(w Wire, seed uint64) (Simulated, error) {
 		return Simulated{}, err
 	}
 	sim := simulation{scene: sc, req: req, out: Simulated{Request: sc.request, Answer: sc.answer, Events: sc.config.Events}}
-	sim.r = run{first: sc.request, p: sim.provide, start: time.Unix(1_800_000_000, 0)}
+	sim.r = run{w: World{Dialect: w.Dialect}, first: sc.request, p: sim.provide, start: time.Unix(1_800_000_000, 0)}
 	err = errors.Join(sim.play(), sim.bad)
 	sim.out.Result = sim.r.res
 	sim.out.Transcript = sim.log.String()
@@ -60,7 +59,7 @@ type simulation struct {
 	bad error // a request that no provider could answer
 
 	// The client's side, read as it comes.
-	scan sse.Scanner
+	scan dialect.Scanner
 	dec  dialect.Decoder
 	has  turn.Snapshot
 	acts acts // what it could act on so far
@@ -189,6 +188,7 @@ func (sim *simulation) acted(client []byte, durable bool) error {
 func (sim *simulation) read(p []byte) error {
 	if sim.dec == nil {
 		sim.dec = sim.wire.Dialect.NewDecoder(sim.req)
+		sim.scan = dialect.NewScanner(sim.wire.Dialect, 0)
 	}
 	sim.scan.Push(p)
 	for e, ok := sim.scan.Next(); ok; e, ok = sim.scan.Next() {
@@ -232,12 +232,4 @@ func (sim *simulation) held(has *turn.Snapshot) error {
 }
 
 // raws splits b into its whole units.
-func raws(b []byte) [][]byte {
-	var sc sse.Scanner
-	var out [][]byte
-	sc.Push(b)
-	for e, ok := sc.Next(); ok; e, ok = sc.Next() {
-		out = append(out, bytes.Clone(e.Raw))
-	}
-	return out
-}
+func raws(d dialect.Dialect, b []byte) [][]byte { return unitsOf(dialect.NewScanner(d, 0), b) }

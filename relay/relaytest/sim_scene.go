@@ -82,7 +82,7 @@ func newScene(w Wire, seed uint64) *scene {
 	}
 	sc.config = relay.Config{
 		Targets: []relay.Target{{Name: "sim", Ability: ability}},
-		Events:  r.IntN(5) == 0,
+		Events:  r.IntN(5) == 0 && w.Dialect.Traits().EventsMode,
 		Seed:    seed,
 	}
 	if r.IntN(8) == 0 {
@@ -217,16 +217,16 @@ func (sc *scene) treat(n int, stream []byte) Reply {
 			out.Hang = true
 		case 5:
 			out.Hang, out.Pings, out.Every = true, []byte(sc.wire.Ping), time.Duration(1+r.IntN(20))*time.Second
-			cut = wholeUnits(cut)
+			cut = sc.wholeUnits(cut)
 		case 6:
-			cut = append(wholeUnits(cut), sc.wire.Half...)
+			cut = append(sc.wholeUnits(cut), sc.wire.Half...)
 			out.End.How = interrupt.Reset
 		case 7:
-			cut = append(wholeUnits(cut), sc.wire.Faults[r.IntN(len(sc.wire.Faults))]...)
+			cut = append(sc.wholeUnits(cut), sc.wire.Faults[r.IntN(len(sc.wire.Faults))]...)
 		case 8:
-			cut = append(wholeUnits(cut), sc.wire.Marker...)
+			cut = append(sc.wholeUnits(cut), sc.wire.Marker...)
 		case 9:
-			cut = append(wholeUnits(cut), "data: {\"garbage\n\n"...)
+			cut = append(sc.wholeUnits(cut), "data: {\"garbage\n\n"...)
 		case 10:
 			return Reply{Fail: &interrupt.Ended{How: interrupt.NoConnection, NotSent: r.IntN(2) == 0}}
 		case 11:
@@ -265,9 +265,9 @@ func (sc *scene) reads(b []byte) [][]byte {
 }
 
 // wholeUnits is b without the half unit at its end.
-func wholeUnits(b []byte) []byte {
+func (sc *scene) wholeUnits(b []byte) []byte {
 	n := 0
-	for _, u := range raws(b) {
+	for _, u := range raws(sc.wire.Dialect, b) {
 		n += len(u)
 	}
 	return append([]byte(nil), b[:n]...)
