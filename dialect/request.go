@@ -37,6 +37,9 @@ type Request struct {
 	// Unsplicable names a feature that no continuation can carry (audio
 	// output …); empty if there is none.
 	Unsplicable string
+	// Committed: what is said joins a history that the provider keeps for the
+	// caller, so that no request may be made twice and no continuation at all.
+	Committed bool
 	// Keepalive: the client is known not to count comments as signs of life
 	// (Codex, by its originator and user agent); dialects with a heartbeat
 	// event send that. Set by whoever reads the request's headers, before use.

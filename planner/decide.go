@@ -100,6 +100,11 @@ func (f Facts) plan() Plan {
 	if f.HostedOpen != "" && f.Visible {
 		return refuse("hosted_tool:" + f.HostedOpen)
 	}
+	if f.Committed && (f.Visible || f.Complete > 0) {
+		// Not even R2: the calls that its end promised are in no history that
+		// their results could be added to.
+		return refuse("conversation")
+	}
 	if f.Complete > 0 {
 		return Plan{Kind: SynthesizeToolUse, Reason: "complete_tool_call"}
 	}
@@ -145,7 +150,7 @@ func (f Facts) restartWithdrawn(reason string) Plan {
 // repeatable refuses to run a provider-side tool twice (DESIGN §3): the identical
 // request may go out again only if the provider certainly never began it. It also
 // refuses to tell another generation under a name that the provider keeps for the
-// first.
+// first, and to say a request into a history twice.
 func (f Facts) repeatable() (Plan, bool) {
 	switch {
 	case f.Kept:
@@ -154,6 +159,8 @@ func (f Facts) repeatable() (Plan, bool) {
 		return refuse("hosted_tool_ran"), true
 	case f.HostedTools && !f.Cause.NotSent && !rejected(f.Cause):
 		return refuse("hosted_tools_declared"), true
+	case f.Committed && !f.Cause.NotSent && !rejected(f.Cause):
+		return refuse("conversation"), true
 	}
 	return Plan{}, false
 }

@@ -115,6 +115,10 @@ var laws = []law{
 		said := f.Cause.NotSent || f.Cause.Kind == interrupt.BadStatus && (f.Cause.Status == 429 || f.Cause.Status == 503 || f.Cause.Status == 529)
 		return p.Kind == WholeRestart && f.HostedTools && !said
 	}},
+	{"what joins a history is resumed or refused, unless the provider never began", func(f Facts, p Plan) bool {
+		began := f.Visible || f.Complete > 0 || !f.Cause.NotSent && !(f.Cause.Kind == interrupt.BadStatus && (f.Cause.Status == 429 || f.Cause.Status == 503 || f.Cause.Status == 529))
+		return f.Committed && began && !f.Finished && p.Kind != Resume && p.Kind != Refuse
+	}},
 	{"a provider's tool in flight is refused by name", func(f Facts, p Plan) bool {
 		inFlight := !f.Finished && f.Cause.Transient() && f.Visible && f.Choices == 1 && f.HostedOpen != "" && f.Manner != turn.Provider
 		return inFlight && (p.Kind != Refuse || p.Reason != "hosted_tool:"+f.HostedOpen)
@@ -186,7 +190,7 @@ var tokens = []string{
 	"nothing_visible", "reasoning_only", "blank_text_only", "unfinished_call_only",
 	"client_gone", "canceled", "permanent", "no_cause",
 	"several_choices", "logprobs", "unsplicable:audio", "unknown_block:mystery", "no_manner",
-	"identity_kept", "hosted_tool:web", "hosted_tool_ran", "hosted_tools_declared",
+	"identity_kept", "hosted_tool:web", "hosted_tool_ran", "hosted_tools_declared", "conversation",
 	"breaker_open", "storm_guard", "budget_spent", "wait_spent", "retry_after_too_long",
 }
 
@@ -239,6 +243,7 @@ func facts(shape int, k interrupt.Kind, rng *rand.Rand) Facts {
 		Probe:      one(3) == 0,
 		Fallback:   one(2) == 0,
 		Kept:       one(3) == 0,
+		Committed:  one(4) == 0,
 		Next:       Option{one(2) == 0, [...]turn.Manner{turn.NoManner, turn.Prefill, turn.Asked}[one(3)]},
 		Larger:     Option{one(3) == 0, [...]turn.Manner{turn.NoManner, turn.Prefill, turn.Asked}[one(3)]},
 		Recoveries: one(4),

@@ -124,6 +124,9 @@ type Facts struct {
 	Logprobs    bool
 	HostedTools bool   // provider-side tools are declared
 	Unsplicable string // a feature no continuation can carry
+	// Committed: what is said joins a history that the provider keeps for the
+	// caller, under a name of the caller's.
+	Committed bool
 
 	// What is possible.
 

@@ -132,6 +132,8 @@ func (f *Facts) set(key, name, arg string) error {
 		f.Logprobs = true
 	case "asked=hosted-tools":
 		f.HostedTools = true
+	case "asked=conversation":
+		f.Committed, f.Unsplicable = true, "conversation"
 	case "asked=kept":
 		f.Kept = true
 	case "asked=audio":

@@ -94,6 +94,7 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 		Larger:      s.option(planner.Larger),
 	}
 	if len(s.manners) > 0 {
+		Committed:   s.req.Committed,
 		f.Manner = s.manners[0]
 	}
 	f.Complete, f.Unfinished = s.said.Calls()

@@ -72,7 +72,7 @@ func readMember(r *dialect.Request, key string, val []byte) {
 		readFormat(r, jsonwalk.Get(val, "format"))
 	case "conversation":
 		// What a continuation says would be committed to the conversation (DESIGN §3).
-		r.Unsplicable = "conversation"
+		r.Unsplicable, r.Committed = "conversation", true
 	}
 }
 

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		{"allowed tools force none", `{"model":"m","input":"x","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[]}}`, dialect.Request{Model: "m"}},
 		{"a schema", `{"model":"m","input":"x","text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}}`, dialect.Request{Model: "m", Structured: true, Schema: []byte(`{"type":"object"}`)}},
 		{"a grammar", `{"model":"m","input":"x","text":{"format":{"type":"lark"}}}`, dialect.Request{Model: "m", Unsplicable: "text.format lark"}},
-		{"a conversation", `{"model":"m","input":"x","conversation":"conv_1"}`, dialect.Request{Model: "m", Unsplicable: "conversation"}},
+		{"a conversation", `{"model":"m","input":"x","conversation":"conv_1"}`, dialect.Request{Model: "m", Unsplicable: "conversation", Committed: true}},
 		{"text left in progress", `{"model":"m","input":[{"role":"assistant","status":"in_progress","content":[{"type":"output_text","text":"So \u00e9"}]}]}`, dialect.Request{Model: "m", Prefill: []byte("So é")}},
 		{"a finished assistant turn is none", `{"model":"m","input":[{"role":"assistant","content":"So"}]}`, dialect.Request{Model: "m"}},
 	} {
