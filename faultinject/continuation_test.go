@@ -68,8 +68,8 @@ func TestRestOfBlocks(t *testing.T) {
 		{"at a call", "AB", "f text:CD g", true},
 		{"in the second text: the call before it is over", "ABC", "text:D g", true},
 		{"only a call is missing", "ABCD", "g", true},
-		{"another text", "AX", "", false},
-		{"more than the text", "ABCDE", "", false},
+		{"another text", "AX", ""},
+		{"more than the text", "ABCDE", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rest, ok := Rest(a, tc.said)
@@ -115,13 +115,12 @@ func TestContinuedAnswersEqualTheWhole(t *testing.T) {
 				{"asked with anchor", messagesPath, messagesBody("claude-opus-4-6", question, msg("assistant", partial), msg("user", ask(trimmedTail))), trimmedTail},
 				{"asked with anchor in chat", chatPath, chatBody("gpt-4.1", question, msg("assistant", said), msg("user", askChat(tail(said)))), tail(said)},
 				{"asked plainly", chatPath, chatBody("gpt-4.1", question, msg("assistant", partial), msg("user", plainAsk)), ""},
+				{"asked with anchor in responses", responsesPath, responsesBody("gpt-5.1", question, msg("assistant", partial), msg("user", ask(trimmedTail))), trimmedTail},
+				{"asked plainly in responses", responsesPath, responsesBody("gpt-5.1", question, msg("assistant", partial), msg("user", plainAsk)), ""},
 			} {
 				s.Reset()
 				got := postWith(t, c, s.URL()+m.path, m.body)
-				d := Chat
-				if m.path == messagesPath {
-					d = Messages
-				}
+				d := map[string]Dialect{chatPath: Chat, messagesPath: Messages, responsesPath: Responses}[m.path]
 				h := hear(t, d, got.body)
 				heardText, echoed := strings.CutPrefix(h.text, m.echo)
 				if partial == a.Text() && h.text == "[[COMPLETE]]" {
@@ -321,5 +320,48 @@ func TestACompletedTurnCountsFromOneAgain(t *testing.T) {
 		if got := post(t, s, path, body); got.err != nil {
 			t.Fatalf("round %d, attempt 2: %v", round, got.err)
 		}
+	}
+}
+
+// What a continuation of a Responses answer may send back besides text: a
+// search that is over, reasoning with its finished message, and, where the
+// provider has the history, the response before.
+func TestResponsesContinuedBehindFinishedItems(t *testing.T) {
+	const search = `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"where do foxes rest"}}`
+	question, onward := msg("user", "Go."), msg("user", plainAsk)
+	for _, tc := range []struct {
+		name, scenario string
+		said           []string // items
+		text           string   // of them
+	}{
+		{"nothing but a search", "web-search", []string{search}, ""},
+		{"a search and some text", "web-search", []string{search, msg("assistant", "The quick")}, "The quick"},
+		{"text without the search that led to it", "web-search", []string{msg("assistant", "The quick")}, "The quick"},
+		{"reasoning and some text", "thinking", []string{`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + Seal("Hm.") + `"}`, msg("assistant", "The quick")}, "The quick"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, named := range []bool{false, true} {
+				s := start(t, Config{})
+				items, member := append(append([]string{question}, tc.said...), onward), ""
+				if named { // the question is in the response before
+					first := post(t, s, responsesPath, responsesBody("gpt-5.1", msg("user", "Hello?")), HeaderScenario, "text")
+					_, rest, _ := strings.Cut(first.body, `"id":"`)
+					id, _, _ := strings.Cut(rest, `"`)
+					member = `"previous_response_id":"` + id + `","store":false,`
+				}
+				got := post(t, s, responsesPath, strings.Replace(responsesBody("gpt-5.1", items...), `"stream"`, member+`"stream"`, 1), HeaderScenario, tc.scenario)
+				a, err := Scenario(tc.scenario, Prompt{Dialect: Responses}, Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if h := hear(t, Responses, got.body); got.status != 200 || tc.text+h.text != a.Text() || strings.Contains(got.body, `"web_search_call"`) {
+					t.Errorf("%d %q", got.status, h.text)
+				}
+				list := s.Log()
+				if x := list[len(list)-1]; x.Continuation.Manner != Asked || x.Continuation.Said != tc.text {
+					t.Errorf("%+v", x.Continuation)
+				}
+			}
+		})
 	}
 }

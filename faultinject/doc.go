@@ -1,7 +1,7 @@
 // Package faultinject is a strict LLM provider that lies only on request.
 //
 // Its law: what it says is what the real provider would say. An answer is a
-// pure value rendered into the provider's wire events (WIRE 1.1 and 1.3); a
+// pure value rendered into the provider's wire events (WIRE 1); a
 // request the provider would refuse is refused in its words (WIRE 2); asked
 // to continue an answer, it continues like a model does (WIRE 2.2). All
 // misbehaviour comes from a script, is addressed by event, kind or byte, is

@@ -31,8 +31,8 @@ func newFaults(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "faults",
 		Short: "Run a strict provider that breaks its streams on purpose",
-		Long: "A provider for trials: it speaks OpenAI Chat Completions and Anthropic Messages,\n" +
-			"refuses what the real ones refuse, continues like a model, and misbehaves as told.\n" +
+		Long: "A provider for trials: it speaks the dialects of OpenAI, Anthropic and Gemini, refuses\n" +
+			"what the real ones refuse, continues like a model, and misbehaves as told.\n" +
 			"With --target the same faults happen to a real provider's streams.\n\n" +
 			"A script is lines of  SELECTOR: DIRECTIVE [; DIRECTIVE]…  where a selector is\n" +
 			"attempt N, attempt N-M, attempt N+, attempt * or every stream, optionally with\n" +
@@ -40,7 +40,8 @@ func newFaults(env environment) *cobra.Command {
 			"DURATION, variant NAME… or a fault:\n\n  " + strings.Join(faultinject.FaultUsage(), "\n  ") +
 			"\n\nAT is, for instance, after event 20, inside tool-args 2, at byte 700, at start.\n" +
 			"Scenarios: " + strings.Join(faultinject.ScenarioNames(), ", ") +
-			"\nSeams: " + strings.Join(faultinject.SeamNames(), ", "),
+			"\nSeams: " + strings.Join(faultinject.SeamNames(), ", ") +
+			"\nDialects: " + dialectList(),
 		Example: "  unbroken faults                                        # a good provider\n" +
 			"  unbroken faults -e 'attempt 1: rst after event 20'     # each turn breaks once\n" +
 			"  unbroken faults -e 'every stream: cut inside tool-args 3 once' --scenario tool\n" +
@@ -126,4 +127,13 @@ func (f *faultsFlags) config(env environment) (c faultinject.Config, err error) 
 	}
 	c.Logger = slog.New(log)
 	return c, c.Validate()
+}
+
+// dialectList names what the provider speaks.
+func dialectList() string {
+	var names []string
+	for _, d := range faultinject.Dialects() {
+		names = append(names, string(d))
+	}
+	return strings.Join(names, ", ")
 }
