@@ -182,6 +182,8 @@ func (f family) run(t *testing.T, c scenario, want message, answer faultinject.A
 				r.Pings, r.Every = []byte(f.ping), 5*time.Second
 			}
 			return r
+		case q.Method != "":
+			return relaytest.Reply{Status: 404} // what the provider once held, it does not hold any more
 		case !q.Derived:
 			return relaytest.Reply{Chunks: relaytest.Renamed(c.rec.Units)}
 		}

@@ -29,6 +29,9 @@ type Effects struct {
 	Settled bool
 	// Open is the next attempt to start.
 	Open *Attempt
+	// Abandon is to be asked of the provider beside everything else, as well as it
+	// goes: it ends a generation that the provider holds and nobody will read.
+	Abandon *Attempt
 	// End: how the client's response ends, AFTER everything else.
 	End End
 	// Notes are for observers; they decide nothing.
@@ -68,6 +71,10 @@ type Head struct {
 // Attempt is one request to a provider.
 type Attempt struct {
 	N int
+	// Method is the request's; empty: the client's own. Then Below and Query are,
+	// too: what is put behind the path of the client's request ("/resp_1/cancel"),
+	// and what is added to its query ("stream=true"). Such a request has no body.
+	Method, Below, Query string
 	// Body is the request body; nil: the first attempt's again.
 	Body []byte
 	// Target indexes Config.Targets.

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/interrupt"
@@ -50,7 +51,7 @@ func (s *Stream) recognise(b []byte) []byte {
 		s.interrupted(interrupt.Cause{Kind: interrupt.EmptyAnswer, Status: 502, Type: "html", Message: "the provider answered a page instead of a stream"})
 		return nil
 	case document:
-		if s.visible || s.gate {
+		if s.visible || s.gate || s.plan.manner == turn.Provider {
 			s.interrupted(interrupt.Cause{Kind: interrupt.EmptyAnswer, Status: 502, Type: "json", Message: "the provider answered a document instead of a stream"})
 			return nil
 		}
@@ -83,6 +84,17 @@ func (s *Stream) unit(e sse.Event) {
 		// (FIELD-REPORTS B7).
 		return
 	}
+	if h.elsewhere && h.track.Repeated(e) {
+		h.any = true
+		return
+	}
+	if h.veil != nil {
+		var seen bool
+		if e, seen = h.veil.Veil(e); !seen {
+			h.any = true
+			return
+		}
+	}
 	ds, err := h.dec.Decode(h.ds[:0], e)
 	h.ds = ds[:0]
 	s.sum.Events++
@@ -91,7 +103,16 @@ func (s *Stream) unit(e sse.Event) {
 		s.invalid(err)
 		return
 	}
+	if h.whole && !silent(ds) {
+		if h.whole = false; !hasHead(ds) {
+			s.invalid(errNoStart)
+			return
+		}
+	}
 	h.any = true
+	if h.track != nil && !h.grasped {
+		s.grasp()
+	}
 	switch {
 	case len(h.torn) == 0:
 	case silent(ds), h.mode == pass && torn(ds) && len(h.torn) < maxTorn:
@@ -108,6 +129,8 @@ func (s *Stream) unit(e sse.Event) {
 	}
 	s.event(e, ds)
 }
+
+var errNoStart = errors.New("what the provider holds did not come from its start")
 
 // invalid takes an event that the dialect cannot make sense of: not JSON, or one
 // that would begin a second message or write over a block (FIELD-REPORTS D1, D2).

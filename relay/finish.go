@@ -150,6 +150,7 @@ func (s *Stream) finalize(e End, outcome string) {
 // stop ends the stream because nobody is there to read it.
 func (s *Stream) stop(c interrupt.Cause, outcome string) {
 	s.cancel()
+	s.letGo()
 	s.remember(c)
 	s.out, s.held, s.holding = s.out[:0], s.held[:0], false
 	s.gate = true // nothing is owed to anybody

@@ -18,9 +18,14 @@ const (
 	// joinAnew: the attempt is the whole turn again, under the identity that
 	// the client already has.
 	joinAnew
+	// reattach: the attempt is the last one on another connection, and goes on as
+	// that one was joined.
+	reattach
 )
 
-func (m joinMode) String() string { return [...]string{"pass", "join_text", "join_anew"}[m] }
+func (m joinMode) String() string {
+	return [...]string{"pass", "join_text", "join_anew", "reattach"}[m]
+}
 
 // hop is the state of one attempt's event stream.
 type hop struct {
@@ -49,6 +54,7 @@ type hop struct {
 	stop      string         // the one that did
 	plain     []byte         // decoded text that the seam has seen
 	queue     []owned        // events that wait for the decision
+	again     []byte         // decoded text that it has to begin with
 	skip      int            // decoded bytes at the front of its text that the client has
 	swallow   bool           // leading whitespace was already shown
 	mute      bool           // its text is only the sentinel, with nowhere to go
@@ -57,17 +63,28 @@ type hop struct {
 	passed    int            // decoded bytes of its text that were edited
 	limit     int            // of those, how many may be shown; -1: all
 	doc       *splice.Document
+
+	track     dialect.Tracker // its decoder, where the provider may hold the generation; else nil
+	veil      dialect.Veiler  // its decoder, if the client sees other events; else nil
+	grasped   bool            // the provider does hold it
+	elsewhere bool            // it was attached to again: what comes may have been here before
+	whole     bool            // it is another attempt's generation, which is to come from its start
 }
 
 func (h *hop) start(d dialect.Dialect, dec dialect.Decoder, m joinMode, maxEvent int) {
 	ds, lines := h.ds[:0], h.lines
-	lines.Reset()
-	lines.Limit = maxEvent
 	*h = hop{lines: lines, dec: dec, mode: m, ds: ds, joint: -1, limit: -1}
+	h.rescan(d, maxEvent)
+}
+
+// rescan makes the hop's scanner that of another body.
+func (h *hop) rescan(d dialect.Dialect, maxEvent int) {
 	if f, ok := d.(dialect.Framed); ok {
 		h.framed, h.scan = true, f.NewScanner(maxEvent)
 		return
 	}
+	h.lines.Reset()
+	h.lines.Limit = maxEvent
 	h.scan = &h.lines
 }
 

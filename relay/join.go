@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"unicode"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/splice"
@@ -20,6 +21,15 @@ func (s *Stream) arm() {
 	case pass:
 	case joinText:
 		h.joint = last
+		if s.plan.manner == turn.Provider {
+			// Nothing is to be found here: it is known what comes first.
+			if r, ok := h.dec.(dialect.Resumer); ok {
+				r.Resumed(&s.said)
+			}
+			h.again, h.skip = s.holds.again, len(s.holds.again)
+			return
+		}
+		s.holds.astray = true // what is said from here on is said behind no point
 		said := s.prose()
 		if s.plan.manner == turn.Asked {
 			guard := splice.NewGuard(s.cfg.Sentinel)
@@ -335,6 +345,10 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 		case turn.Count:
 			d.Usage = s.tokens.merge(d.Usage)
 		case turn.Finish:
+			if len(h.again) > 0 {
+				s.strayed()
+				return
+			}
 			if !s.fitsSchema() {
 				s.mismatch()
 				return
@@ -351,6 +365,10 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 			}
 			break
 		}
+	}
+	if cut == cutAstray {
+		s.strayed()
+		return
 	}
 	if cut == cutInvalid {
 		s.interrupted(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "invalid_document", Message: "the continuation does not complete the JSON document"})
@@ -375,7 +393,7 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 	switch {
 	case d.Of == turn.Reasoning || d.Of == turn.Redacted:
 		switch n := len(s.said.Blocks) - 1; {
-		case h.mode == joinText:
+		case h.mode == joinText && s.plan.manner != turn.Provider:
 			// Reasoning of a continuation belongs to another prompt; the
 			// client must not get it (WIRE 2.2).
 		case s.reasoned():
@@ -456,6 +474,7 @@ const (
 	noCut       cutoff = iota
 	cutDocument        // at the end of the JSON document
 	cutInvalid         // the document turned invalid
+	cutAstray          // what was to be said again is something else
 )
 
 // trim takes out of a text delta what the client already has, and what comes
@@ -464,6 +483,14 @@ func (s *Stream) trim(d *turn.Delta) cutoff {
 	h := &s.hop
 	if h.guard != nil {
 		d.Text = h.within(d.Text)
+	}
+	if len(h.again) > 0 {
+		plain := jsonwalk.Unescape(nil, d.Text)
+		n := min(len(plain), len(h.again))
+		if !bytes.Equal(plain[:n], h.again[:n]) {
+			return cutAstray
+		}
+		h.again = h.again[n:]
 	}
 	if h.skip > 0 {
 		n := jsonwalk.DecodedLen(d.Text)
@@ -489,6 +516,13 @@ func (s *Stream) trim(d *turn.Delta) cutoff {
 		d.Kind = turn.Skip
 	}
 	return cut
+}
+
+// strayed ends an attempt that was to go on from a point in the stream and does not
+// say again what was said behind it.
+func (s *Stream) strayed() {
+	s.note(Note{Kind: NoteSeam, Reason: "diverged", Manner: s.plan.manner})
+	s.interrupted(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "diverged", Message: "the provider did not go on from its own checkpoint"})
 }
 
 // within cuts a text at the sentinel.

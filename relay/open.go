@@ -5,6 +5,7 @@ import (
 
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/planner"
+	"github.com/unbroken-llm/unbroken/turn"
 )
 
 // maxRefusal bounds how much of an error body is read before deciding. Provider
@@ -25,7 +26,13 @@ func (s *Stream) opened(o Opened) {
 		if s.holdFrom.IsZero() {
 			s.holdFrom = s.now
 		}
+		if s.plan.how == reattach {
+			s.attached()
+			break
+		}
+		s.ungrasp()
 		s.hop.start(s.d, s.d.NewDecoder(s.req), s.plan.how, s.cfg.MaxEvent)
+		s.hop.watch(s.d, s.req)
 		s.arm()
 	}
 }
@@ -106,7 +113,10 @@ func (s *Stream) told() interrupt.Cause {
 // what was read of it.
 func (s *Stream) judge(more bool) {
 	c := interrupt.FromStatus(s.head.Status, s.head.Header.Get, s.body, s.now)
-	if s.visible || s.attempt > 1 || c.Transient() || c.ContextOverflow && s.option(planner.Larger).Exists {
+	if s.unveil(c) {
+		return
+	}
+	if s.plan.manner == turn.Provider || s.visible || s.attempt > 1 || c.Transient() || c.ContextOverflow && s.option(planner.Larger).Exists {
 		s.interrupted(c)
 		return
 	}

@@ -22,6 +22,15 @@ func (s *Stream) interrupted(c interrupt.Cause) {
 	f.MannerOnce = demoted
 	p := planner.Decide(f)
 	s.note(Note{Kind: NoteInterrupted, Cause: c, Plan: p, Manner: p.Manner})
+	if left := s.holds.left; left != nil && p.Kind != planner.Resume && !s.gate {
+		s.letGo()
+		s.carryOn(left)
+		return
+	}
+	if abandons(p) {
+		s.letGo()
+		s.disinherit()
+	}
 	if p.Kind.Upstream() && !demoted {
 		if !p.Free {
 			s.sum.Recoveries++
@@ -57,6 +66,11 @@ func (s *Stream) remember(c interrupt.Cause) {
 // demote drops the manner that the target has just rejected, and reports whether
 // another one is left to ask in.
 func (s *Stream) demote(c interrupt.Cause) bool {
+	if s.plan.manner == turn.Provider {
+		if yes, free := s.disowned(c); yes {
+			return free
+		}
+	}
 	if c.Kind == interrupt.SeamFailed && len(s.manners) > 1 && s.plan.manner == s.manners[0] {
 		// A text that repeats its own beginning cannot be told from a host
 		// that starts over; asked for an anchor, a model can tell us.
@@ -80,7 +94,9 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 		Choices:     max(s.req.N, len(s.said.Ends)),
 		Logprobs:    s.req.Logprobs,
 		HostedTools: len(s.req.HostedTools) > 0,
+		Committed:   s.req.Committed,
 		Unsplicable: s.req.Unsplicable,
+		Kept:        s.req.Kept && s.gate && s.said.Head != nil,
 		TokensLeft:  s.tokensLeft(),
 		Recoveries:  s.left,
 		Retries:     s.retries,
@@ -93,10 +109,7 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 		Next:        s.option(planner.Next),
 		Larger:      s.option(planner.Larger),
 	}
-	if len(s.manners) > 0 {
-		Committed:   s.req.Committed,
-		f.Manner = s.manners[0]
-	}
+	f.Manner = s.manner()
 	f.Complete, f.Unfinished = s.said.Calls()
 	for i := range s.said.Blocks {
 		s.blockFacts(&f, i)
@@ -174,8 +187,10 @@ func (s *Stream) act(p planner.Plan, c interrupt.Cause) {
 	case planner.SynthesizeToolUse:
 		s.spliced = true
 		s.synthesize()
-	case planner.ContinueText, planner.TruncateBeforeTool, planner.Resume:
-		s.spliced = s.spliced || p.Kind != planner.Resume
+	case planner.Resume:
+		s.resume(p)
+	case planner.ContinueText, planner.TruncateBeforeTool:
+		s.spliced = true
 		s.retreat()
 		s.wait(p, joinText)
 	case planner.WholeRestart:
@@ -292,7 +307,9 @@ func (s *Stream) withdrawAll(reason string) {
 // wait schedules the next attempt, or opens it at once.
 func (s *Stream) wait(p planner.Plan, how joinMode) {
 	kept := how == joinText
-	s.tokens.turnOver(s.firstHop(), s.said.EstimateTokens(), kept)
+	if how != reattach {
+		s.tokens.turnOver(s.firstHop(), s.said.EstimateTokens(), kept)
+	}
 	s.plan = pendingPlan{how: how, manner: p.Manner}
 	s.phase = waiting
 	s.wakeAt = s.now.Add(p.Wait)
@@ -304,7 +321,12 @@ func (s *Stream) wait(p planner.Plan, how joinMode) {
 // next opens the attempt that was planned.
 func (s *Stream) next() {
 	t := s.cfg.Targets[s.target]
-	if s.plan.how != joinText {
+	switch s.plan.how {
+	case joinText:
+	case reattach:
+		s.attach()
+		return
+	default:
 		s.open(s.asIs(nil))
 		return
 	}

@@ -25,6 +25,22 @@ func Resume(c Config, d dialect.Dialect, req *dialect.Request, log []byte, now t
 	}
 	s.offset, s.taken = s.mark.Size(), true
 	s.begin(now)
+	s.holds.grip = dialect.Grip{ID: said.Held}
+	if s.grip().Held() && !said.Finished() {
+		// The provider says it all again, as it said it to the client before.
+		s.holds.left, s.healing = said, true
+		s.goOn()
+		return s, s.end(), nil
+	}
+	s.carryOn(said)
+	return s, s.end(), nil
+}
+
+// carryOn shows a client what was said of a turn that was taken over, and goes on
+// with it.
+func (s *Stream) carryOn(said *turn.Snapshot) {
+	s.holds.left = nil
+	s.holding, s.held, s.shown = false, s.held[:0], extent{}
 	s.said = turn.Snapshot{Head: said.Head, Usage: said.Usage, Seq: 0}
 	s.mark.Recede(&s.said)
 	s.inherit(said)
@@ -33,25 +49,30 @@ func Resume(c Config, d dialect.Dialect, req *dialect.Request, log []byte, now t
 		// Nothing that a client could be shown: the request starts over.
 		s.said = turn.Snapshot{}
 		s.mark.Recede(&s.said)
+		s.out, s.plan = s.out[:0], pendingPlan{}
 		s.open(s.asIs(nil))
-		return s, s.end(), nil
+		return
 	}
 	s.openGate(Head{Status: 200, Stream: true})
 	s.visible, s.healing = true, true
-	s.out = d.Replay(s.out, req, &s.said)
+	s.out = s.d.Replay(s.out[:0], s.req, &s.said)
 	s.touch(1)
 	if said.Finished() {
 		s.said.Ends = said.Ends
 		s.replayed()
-		return s, s.end(), nil
+		return
 	}
+	s.goOn()
+}
+
+// goOn decides how to go on with a turn whose process is gone.
+func (s *Stream) goOn() {
 	cause := interrupt.Cause{Kind: interrupt.ConnectionReset, Message: "the process that held the turn is gone"}
 	s.first = refusal{set: true, cause: cause}
 	p := planner.Decide(s.facts(cause))
 	s.note(Note{Kind: NoteInterrupted, Cause: cause, Plan: p, Manner: p.Manner})
 	s.turnTo(p.To)
 	s.act(p, cause)
-	return s, s.end(), nil
 }
 
 // inherit takes over what of a turn a new client can be given. It never saw an

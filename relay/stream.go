@@ -45,6 +45,7 @@ type Stream struct {
 	visible bool          // content beyond replayable head events was let out
 	ends    bool          // the semantic end was let out
 	counted bool          // so was a usage record with or after it
+	holds   provision     // what the provider holds of it
 	odd     string        // why this stream can be relayed but not spliced; "": it can
 	tokens  tally         // output and prompt tokens over the hops
 	taken   bool          // over from another process, whose attempt was the first
@@ -130,9 +131,10 @@ func newStream(c Config, d dialect.Dialect, req *dialect.Request, now time.Time)
 		cfg: c, d: d, traits: d.Traits(), req: req, pulse: pulse{d: d},
 		rng: rand.New(rand.NewPCG(c.Seed, c.Seed^0x9e3779b97f4a7c15)),
 	}
+	s.cfg.Events = c.Events && s.traits.EventsMode
 	s.left, s.waitLeft = max(0, c.Recoveries), c.WaitBudget
 	s.began, s.lastOut, s.lastNew = now, now, now
-	s.manners = s.ownManners(0)
+	s.manners = s.mannersOf(0)
 	return s
 }
 
@@ -177,7 +179,7 @@ func (s *Stream) Attempt() int { return s.attempt }
 // firstHop reports whether the current attempt is the first that anybody made for
 // this turn, so that nothing is paid again.
 func (s *Stream) firstHop() bool {
-	n := s.sum.Attempts
+	n := s.sum.Attempts - s.holds.attached
 	if s.taken {
 		n++
 	}
@@ -259,6 +261,8 @@ func (s *Stream) end() Effects {
 			s.lastOut = s.now
 		}
 		s.persist()
+	} else if s.said.Held != "" {
+		s.persist() // whoever takes it over need not ask again
 	}
 	if len(s.notes) > 0 {
 		s.fx.Notes = s.notes
@@ -275,6 +279,10 @@ func (s *Stream) persist() {
 	}
 	if !s.durable && !s.flush && s.dirty < s.cfg.FlushBytes && s.now.Before(s.dirtyAt.Add(s.cfg.Flush)) {
 		return
+	}
+	if !s.caughtUp() {
+		s.fx.Persist = Persist{Offset: s.offset, Durable: s.durable}
+		return // the log says as much already
 	}
 	s.log = s.said.AppendSince(s.log, &s.mark)
 	s.fx.Persist = Persist{Offset: s.offset, Log: s.log, Durable: s.durable}

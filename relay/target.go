@@ -42,21 +42,12 @@ func (s *Stream) option(to planner.Where) planner.Option {
 // model goes on with, on any host.
 var appended = []turn.Manner{turn.Prefill}
 
-// ownManners is how target i can be asked to continue its own turn.
-func (s *Stream) ownManners(i int) []turn.Manner {
+// mannersOf is how target i can be asked to continue a turn, whoever began it.
+func (s *Stream) mannersOf(i int) []turn.Manner {
 	if s.traits.Appends {
 		return appended
 	}
 	return s.cfg.Targets[i].Ability.Manners
-}
-
-// mannersOf is how target i can be asked to continue a turn that began elsewhere.
-func (s *Stream) mannersOf(i int) []turn.Manner {
-	ms := s.ownManners(i)
-	for len(ms) > 0 && ms[0] == turn.Provider {
-		ms = ms[1:] // it holds nothing of this turn
-	}
-	return ms
 }
 
 // turnTo makes another target the current one, with the turn as it stands.
@@ -64,7 +55,7 @@ func (s *Stream) turnTo(to planner.Where) {
 	if to == planner.Here {
 		return
 	}
-	s.target = s.nextTarget(to)
+	s.target, s.holds.astray = s.nextTarget(to), true
 	s.overflowed = s.overflowed || to == planner.Larger
 	s.manners, s.tries = s.mannersOf(s.target), 0
 }
@@ -74,6 +65,9 @@ func (s *Stream) turnTo(to planner.Where) {
 func (s *Stream) asIs(body []byte) *Attempt {
 	model := s.cfg.Targets[s.target].Model
 	if model == "" || model == s.req.Model {
+		if s.holds.reworded {
+			return &Attempt{Body: s.plain, Derived: true}
+		}
 		return &Attempt{Body: body}
 	}
 	own := s.plain
@@ -91,6 +85,9 @@ func (s *Stream) asIs(body []byte) *Attempt {
 func (s *Stream) heldBack() {
 	s.sum.Attempts--
 	s.tries--
+	if s.plan.how == reattach {
+		s.holds.attached--
+	}
 }
 
 // lineUp: the driver has the attempt wait its turn. The provider's clocks stand

@@ -14,6 +14,7 @@ type Decoder struct {
 	choices    int
 	identified bool
 	id         []byte // responseId of the attempt, raw
+	resumed    bool   // id is the first attempt's
 	blocks     int
 	calls      int // calls opened so far: the index of the next
 	lanes      []lane
@@ -95,7 +96,9 @@ func (d *Decoder) decode(e sse.Event) error {
 func (d *Decoder) chunk(c *chunk, e sse.Event, data []byte) error {
 	was := len(d.out)
 	if !d.identified && c.identifies() {
-		d.identified, d.id = true, bytes.Clone(c.id)
+		if d.identified = true; !d.resumed {
+			d.id = bytes.Clone(c.id)
+		}
 		d.out = append(d.out, turn.Delta{Kind: turn.Head, Raw: headOf(data, e.Raw)})
 	}
 	if c.candidates != nil {

@@ -100,6 +100,9 @@ func (d *Decoder) finish(dst []turn.Delta, status []byte) []turn.Delta {
 	if why == turn.Unfinished || d.finished {
 		return dst
 	}
+	if why == turn.Broken {
+		d.id = "" // nothing more will come of it
+	}
 	d.finished = true
 	return append(dst, turn.Delta{Kind: turn.Finish, Why: why, Text: status})
 }

@@ -79,8 +79,11 @@ func (t *track) reached(f *frame, data []byte) {
 }
 
 // tells reports whether an event is part of the story that every replay has to tell;
-// how often a status is repeated in between may differ.
-func (f *frame) tells() bool { return string(f.typ) != "interaction.status_update" }
+// how often a status is repeated in between may differ, and an error ends one
+// connection.
+func (f *frame) tells() bool {
+	return string(f.typ) != "interaction.status_update" && f.fault == nil
+}
 
 // Grip implements dialect.Tracker.
 func (t *track) Grip() dialect.Grip {

@@ -124,7 +124,7 @@ func (d *decoder) event(dst []turn.Delta, f *frame, data []byte) ([]turn.Delta, 
 		return dst, nil
 	}
 	if string(f.typ) == "error" || len(f.typ) == 0 && f.fault != nil && !jsonwalk.IsNull(f.fault) {
-		d.failed = true
+		d.failed, d.id = true, ""
 		return append(dst, turn.Delta{Kind: turn.Fault, Fault: readFault(f), Raw: data}), nil
 	}
 	return d.other(dst, f, data), nil
@@ -175,7 +175,7 @@ func (d *decoder) finish(dst []turn.Delta, f *frame, data []byte) []turn.Delta {
 		case d.failed || string(f.repeats) == "true":
 			return dst // the error event before it was the fault
 		case !final(fault.Code):
-			d.failed = true
+			d.failed, d.id = true, ""
 			return append(dst, turn.Delta{Kind: turn.Fault, Fault: fault, Raw: data})
 		}
 		end.Why, end.Text = turn.Filtered, []byte("failed")

@@ -45,7 +45,7 @@ func (Dialect) Foreground(body []byte) []byte { return jsonwalk.DeleteMember(nil
 
 // track is where a decoder is in the provider's row of events.
 type track struct {
-	id     string // of a response that the provider holds
+	id     string // of a response that the provider holds, until it fails
 	at     int64  // number of the last event, as the provider counts; -1 before the first
 	veiled int64  // events that the client does not see
 }

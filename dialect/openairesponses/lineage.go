@@ -71,16 +71,16 @@ func bequeathed(said *turn.Snapshot) (out [][]byte) {
 			continue
 		}
 		item := finishedItem(said, n)
+		if b.Kind == turn.Reasoning {
+			if thought = nil; len(b.Signature) > 0 && !marked(b.Signature) {
+				thought = item
+			}
+			continue
+		}
 		if item == nil {
 			item = w.itemOf(n, "completed")
 		}
 		switch b.Kind {
-		case turn.Reasoning:
-			thought = nil
-			if len(b.Signature) > 0 && !marked(b.Signature) {
-				thought = item
-			}
-			continue
 		case turn.Hosted, turn.HostedResult:
 			// What ran at the provider has its id for its own sake.
 		case turn.Prose, turn.Refusal:

@@ -14,7 +14,11 @@ import (
 
 // Request is one attempt as the provider sees it.
 type Request struct {
-	N       int
+	N int
+	// Method, Below and Query are those of an errand about a held generation;
+	// empty: the client's own.
+	Method, Below, Query string
+
 	Body    []byte
 	Derived bool
 	Target  int
@@ -56,6 +60,8 @@ type Result struct {
 	End      relay.End
 	Notes    []relay.Note
 	Requests []Request
+	// Abandoned are the errands that nobody waits for.
+	Abandoned []Request
 	// Memo is what was to be remembered of the turn.
 	Memo *relay.Memo
 	// Log is the checkpoint as appended.
@@ -268,15 +274,19 @@ func (r *run) perform(fx relay.Effects, now time.Time) {
 	if fx.Cancel {
 		r.n = 0
 	}
+	if a := fx.Abandon; a != nil {
+		r.res.Abandoned = append(r.res.Abandoned, Request{N: a.N, Method: a.Method, Below: a.Below, Query: a.Query, Target: a.Target, At: now})
+	}
 	if fx.Open != nil {
 		if r.n != 0 {
 			r.law("an attempt was opened while another is open")
 		}
 		body := fx.Open.Body
-		if body == nil {
+		if body == nil && fx.Open.Method == "" {
 			body = r.first
 		}
 		q := Request{N: fx.Open.N, Body: bytes.Clone(body), Derived: fx.Open.Derived, Target: fx.Open.Target, At: now}
+		q.Method, q.Below, q.Query = fx.Open.Method, fx.Open.Below, fx.Open.Query
 		r.res.Requests = append(r.res.Requests, q)
 		r.n, r.opened, r.ended, r.chunk, r.pinged = q.N, false, false, 0, time.Time{}
 		r.reply = r.p(q)
