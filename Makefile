@@ -10,7 +10,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dat
 # The packages with goroutines are tested under the race detector; the pure ones
 # have none, by law (internal/purity), and are spared its cost. The detector needs
 # a C compiler: without one Go turns cgo off, and the tests run without it.
-RACED := $(addsuffix /...,$(wildcard ./checkpoint ./cmd ./faultinject ./filestore ./proxy ./redisstore ./upstream))
+RACED := $(addsuffix /...,$(wildcard ./bench ./checkpoint ./cmd ./faultinject ./filestore ./proxy ./redisstore ./upstream))
 OTHER  = $(filter-out $(shell $(GO) list $(RACED)) %/e2e/agents,$(shell $(GO) list ./...))
 RACE  := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
@@ -89,6 +89,10 @@ fuzz: ## Run every fuzz test for FUZZTIME (20s each); PKG narrows it
 .PHONY: bench
 bench: ## Run the benchmarks; BENCH is a pattern, PKG narrows it
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: drill
+drill: ## Play the outage drill, about four minutes; writes bench/results
+	$(GO) run ./bench/drill -out bench/results
 
 .PHONY: golden
 golden: ## Write golden files anew and show what changed

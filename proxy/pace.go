@@ -4,7 +4,7 @@ import "time"
 
 const (
 	// paceSlot is how finely the last second is known.
-	paceSlot  = 100 * time.Millisecond
+	paceSlot  = 25 * time.Millisecond
 	paceSlots = int(time.Second/paceSlot) + 1 // any whole second, and the slot under way
 
 	// healthTick is how finely the healthy rate is known, healthTicks how many it is

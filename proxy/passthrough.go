@@ -15,6 +15,11 @@ import (
 
 // pass relays a request untouched, in a stream of any size both ways. reason is
 // not empty when the request would have been protected.
+//
+// It neither feeds the breakers nor obeys them, and has no part in an upstream's pace:
+// one request of the caller is one request upstream, whatever comes of it, so that
+// nothing is hammered; and what the provider says of its files, of its models or of a
+// request that we cannot read is the caller's to know (docs/ROUTES.md).
 func (s *Server) pass(ctx *fasthttp.RequestCtx, r *request, l *lifeline, reason string) {
 	p := &passing{srv: s, r: r, life: l}
 	body, stream := s.upload(ctx, r)

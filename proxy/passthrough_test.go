@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // FIELD-REPORTS F4: big bodies arrive whole, up and down.
@@ -121,6 +123,60 @@ func TestStrangeRequestsAreRelayedUntouched(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is relayed untouched neither feeds the breakers nor obeys them: the caller gets
+// the provider's own answer, once per request, and a model is not given up because a
+// file cannot be had.
+func TestUntouchedRequestsAndBreakers(t *testing.T) {
+	var down atomic.Bool
+	down.Store(true)
+	p := newProvider(t, func(a *asked) {
+		switch {
+		case down.Load():
+			a.answer(503, "their words")
+		default:
+			a.stream()
+			a.chunks(oc("hi"), fr("stop"), done)
+			a.end()
+		}
+	})
+	s := start(t, p, func(c *Config) { c.Breaker = BreakerConfig{Failures: 2, Open: time.Hour} })
+	ask := func(method, path, body string) (int, string) {
+		t.Helper()
+		res := dial(t, s.addr).say(fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", method, path, len(body), body)).response()
+		got, _ := allOf(res)
+		return res.StatusCode, got
+	}
+	untouched := func() {
+		t.Helper()
+		for _, r := range [][3]string{
+			{"GET", "/v1/files/1", ""}, {"GET", "/v1/models", ""}, {"POST", "/v1/embeddings", `{"model":"gpt-x"}`},
+			{"POST", "/v1/chat/completions", `{"model":"gpt-x","messages":`}, // not understood
+		} {
+			before := p.hits()
+			if status, got := ask(r[0], r[1], r[2]); status != 503 || got != "their words" || p.hits() != before+1 {
+				t.Errorf("%s %s: %d %q, %d requests", r[0], r[1], status, got, p.hits()-before)
+			}
+		}
+	}
+	untouched()
+	untouched()
+	if b := s.Stats().Breakers; len(b) != 0 {
+		t.Errorf("they fed a breaker: %+v", b)
+	}
+	down.Store(false)
+	if status, got := ask("POST", "/v1/chat/completions", chatAsk); status != 200 {
+		t.Errorf("%d %s", status, got)
+	}
+	down.Store(true)
+	for range 3 {
+		ask("POST", "/v1/chat/completions", chatAsk)
+	}
+	if b := s.Stats().Breakers; len(b) != 1 || b[0].State != "open" {
+		t.Fatalf("%+v", b)
+	}
+	untouched() // it is open, and theirs is still the provider's word
 }
 
 func TestUntouchedBodyThatIsCutIsCutForTheClient(t *testing.T) {

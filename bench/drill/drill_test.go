@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/proxy"
+)
+
+// The drill at the size of a test: what must hold on any machine, in counts.
+func TestDrill(t *testing.T) {
+	c := config{
+		Agents: 40, Turn: time.Second, Think: 50 * time.Millisecond, Tokens: 20,
+		Well: 3 * time.Second, Away: 1500 * time.Millisecond, After: 2 * time.Second, Sample: 20 * time.Millisecond,
+		Breaker: proxy.BreakerConfig{Failures: 5, Window: 5 * time.Second, Open: 300 * time.Millisecond},
+	}
+	r, err := drill(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := r.numbers()
+	t.Logf("\n%s", r.summary())
+	if n.Interrupted < c.Agents/2 {
+		t.Errorf("only %d turns were under way when the provider died: that is no drill", n.Interrupted)
+	}
+	if n.Recovered != n.Interrupted {
+		t.Errorf("%d of %d interrupted turns were completed", n.Recovered, n.Interrupted)
+		for _, e := range r.turns {
+			if e.Err != "" && !e.Seen.IsZero() {
+				t.Logf("%d tries: %s", e.Tries, e.Err)
+			}
+		}
+	}
+	// Four times five failures in a row open the breaker, those of the streams that are
+	// cut among them; what is on its way then may still land, and afterwards there is a
+	// probe per open time.
+	if most := 4*c.Breaker.Failures + 10 + 2*int(c.Away/c.Breaker.Open); n.WhileAway > most {
+		t.Errorf("asked %d times while it was away, want at most %d", n.WhileAway, most)
+	}
+	if n.MostRecovering > max(10, c.Agents/5) {
+		t.Errorf("%d recoveries in flight", n.MostRecovering)
+	}
+	if most := max(5, n.HealthyMost*3/2); mostIn(time.Second, r.again) > most {
+		t.Errorf("%d recoveries in a second, want at most %d", mostIn(time.Second, r.again), most)
+	}
+
+	dir := t.TempDir()
+	if err := r.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct{ Seconds []second }
+	b, err := os.ReadFile(filepath.Join(dir, "drill.json"))
+	if err == nil {
+		err = json.Unmarshal(b, &doc)
+	}
+	total := 0
+	for _, s := range doc.Seconds {
+		total += s.Requests
+	}
+	if last := countIn(r.requests, r.began, r.began.Add(time.Duration(len(doc.Seconds))*time.Second)); err != nil || total != last {
+		t.Errorf("%v; %d requests in the file, %d were made", err, total, last)
+	}
+	plot, err := os.ReadFile(filepath.Join(dir, "drill.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(strings.NewReader(string(plot))); err == nil; {
+		_, err = d.Token()
+	}
+	if !errors.Is(err, io.EOF) || strings.Count(string(plot), "<polyline") != 7 {
+		t.Errorf("the plot is no drawing: %v", err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "drill.md"))
+	if err != nil || !strings.Contains(string(page), "40 agents") {
+		t.Errorf("%v\n%s", err, page)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	zero := time.Unix(1_800_000_000, 0)
+	at := func(s ...float64) (all []time.Time) {
+		for _, v := range s {
+			all = append(all, zero.Add(time.Duration(v*float64(time.Second))))
+		}
+		return all
+	}
+	if n := mostIn(time.Second, at(0, 0.5, 0.99, 1, 1.4, 1.99, 3)); n != 4 {
+		t.Errorf("%d in a second, want 4", n) // 0.5 0.99 1 1.4
+	}
+	when := func(s float64) time.Time { return at(s)[0] }
+	r := &result{
+		config: config{Well: 4 * time.Second}, began: zero, died: when(4), returned: when(6), ended: when(10),
+		requests: at(0, 2, 2.5, 3, 3.5, 4.5, 7, 7.1, 7.2), again: at(7),
+		turns: []turnEnd{
+			{Began: when(0), Seen: when(0.5), Ended: when(1), Tries: 1},
+			{Began: when(3), Seen: when(3.9), Ended: when(8), Tries: 1},
+			{Began: when(3), Seen: when(3.5), Ended: when(5), Tries: 1, Err: "the stream broke"},
+			{Began: when(3.5), Seen: when(7), Ended: when(9), Tries: 2}, // had nothing yet
+			{Began: when(5), Ended: when(9), Tries: 3, Err: "status 503"},
+		},
+	}
+	n := r.numbers()
+	want := numbers{
+		HealthyRate: 2, HealthyMost: 2, WhileAway: 1, MostInASecond: 3, MostRate: 0.8, MostOverRate: 0.4, Interrupted: 2, Recovered: 1,
+		LongestTurn: 5, Turns: 5, Failed: 2, Share: 0.6, CalmAfter: 2,
+	}
+	if n != want {
+		t.Errorf("%+v\nwant %+v", n, want)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for most, want := range map[float64]int{1: 2, 16.5: 4, 330: 4, 1200: 7} {
+		if got := ticks(most); len(got) != want || got[len(got)-1] > most {
+			t.Errorf("%v: %v", most, got)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "drill:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, progress io.Writer) error {
+	c := fullSize
+	f := flag.NewFlagSet("drill", flag.ContinueOnError)
+	out := f.String("out", "bench/results", "directory for drill.json, drill.svg and drill.md")
+	f.IntVar(&c.Agents, "agents", c.Agents, "agents, each with one turn at a time")
+	f.DurationVar(&c.Turn, "turn", c.Turn, "how long a turn takes when all is well")
+	f.DurationVar(&c.Away, "away", c.Away, "how long the provider is away")
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(progress, "drill: %d agents, away for %v; about %v\n", c.Agents, c.Away, (c.Well + c.Away + c.After).Round(time.Second))
+	r, err := drill(ctx, c)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(progress, r.summary())
+	return r.write(*out)
+}
