@@ -68,8 +68,8 @@ func TestRestOfBlocks(t *testing.T) {
 		{"at a call", "AB", "f text:CD g", true},
 		{"in the second text: the call before it is over", "ABC", "text:D g", true},
 		{"only a call is missing", "ABCD", "g", true},
-		{"another text", "AX", ""},
-		{"more than the text", "ABCDE", ""},
+		{"another text", "AX", "", false},
+		{"more than the text", "ABCDE", "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rest, ok := Rest(a, tc.said)

@@ -18,7 +18,7 @@ func (s *Server) keepInteraction(p Prompt, t task, a Answer, o Options, pace tim
 	}
 	o = o.withDefaults(interactionPrefix)
 	k := &keptResponse{options: o, answer: a, streamed: p.Stream, background: p.Background, turn: t.key, turnNo: t.turnNo,
-		started: time.Now(), pace: pace, events: interactionsEvents(a, o)}
+		started: time.Now(), pace: pace, events: interactionsEvents(a, o), stop: make(chan struct{})}
 	said := Prompt{Turns: append([]Turn(nil), p.Turns...)}
 	for _, raw := range outputSteps(a, o) {
 		step := interactionStep{raw: json.RawMessage(raw)}
