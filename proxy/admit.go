@@ -15,6 +15,7 @@ import (
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
 	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/dialect/bedrock"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -46,6 +47,7 @@ const (
 	unprotectedSize    = "body_too_large"
 	unprotectedCoding  = "unknown_content_encoding"
 	unprotectedRequest = "request_not_understood"
+	unprotectedModel   = "wire_of_the_model_not_known" // Bedrock's InvokeModel for others than Anthropic
 )
 
 var (
@@ -118,7 +120,10 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *request) (reason string, 
 			return unprotectedRequest, nil
 		}
 	}
-	if r.asks, err = r.parse(r.plain); err != nil {
+	switch r.asks, err = r.parse(r.plain); {
+	case errors.Is(err, bedrock.ErrModel):
+		return unprotectedModel, nil
+	case err != nil:
 		return unprotectedRequest, nil
 	}
 	r.asks.Keepalive = countsNoComments(r.header)

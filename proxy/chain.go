@@ -125,6 +125,9 @@ func atRoot(kind string) string {
 			return p.upstream
 		}
 	}
+	if strings.HasPrefix(kind, "bedrock-") {
+		return "bedrock"
+	}
 	return kind // gemini
 }
 
@@ -320,9 +323,11 @@ func (s *Server) legs(r *request) ([]leg, relay.Config) {
 			l.model = r.asks.Model
 		}
 		l.path = r.pathAt(l.to)
-		if r.speaks.Name() == "gemini" {
-			// Its requests name the model in the path.
-			l.path, t.Model = modelInPath(l.path, l.model), ""
+		if named, ok := withModel(r.speaks, l.path, l.model); ok {
+			if t.Model != "" { // else it stays as it is spelled
+				l.path = named
+			}
+			t.Model = ""
 		}
 		l.breaker = s.breakers.of(l.to.Name, l.model)
 		all = append(all, l)

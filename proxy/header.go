@@ -20,7 +20,7 @@ func ownHeader(name string) bool {
 
 // credentialHeaders are the fields that callers identify themselves by, in the
 // order in which they are believed.
-var credentialHeaders = []string{"Authorization", "x-api-key", "api-key", "x-goog-api-key"}
+var credentialHeaders = []string{"Authorization", "x-api-key", "api-key", "x-goog-api-key", "x-amz-security-token"}
 
 func credentialHeader(name string) bool {
 	for _, c := range credentialHeaders {

@@ -91,7 +91,7 @@ func (p *passing) open(r *upstream.Request) (*upstream.Response, error) {
 		cancel(context.DeadlineExceeded)
 	})
 	defer t.Stop()
-	return p.srv.client.Open(ctx, &p.r.to.target, r)
+	return p.srv.client.Open(ctx, p.r.destination(), r)
 }
 
 // failed answers a request that got no answer.

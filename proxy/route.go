@@ -7,6 +7,7 @@ import (
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/anthropic"
+	"github.com/unbroken-llm/unbroken/dialect/bedrock"
 	"github.com/unbroken-llm/unbroken/dialect/completions"
 	"github.com/unbroken-llm/unbroken/dialect/gemini"
 	"github.com/unbroken-llm/unbroken/dialect/openaichat"
@@ -42,9 +43,36 @@ func generates(path string) bool {
 	return c.Generates() && !c.Array && c.Model != ""
 }
 
+// inPath is the dialect of a path that holds the model's name, nil for all others.
+func inPath(path string) dialect.Dialect {
+	if generates(path) {
+		return generative
+	}
+	switch c := bedrock.ReadPath(path); {
+	case c.Model == "":
+	case c.Converses():
+		return bedrock.Converse{}
+	case c.Invokes():
+		return bedrock.Invoke{}
+	}
+	return nil
+}
+
+// withModel is a path of a dialect that names the model there, with another model in
+// it; ok is false for all others.
+func withModel(d dialect.Dialect, path, model string) (named string, ok bool) {
+	switch d.(type) {
+	case gemini.Dialect:
+		return modelInPath(path, model), true
+	case bedrock.Converse, bedrock.Invoke:
+		return bedrock.WithModel(path, model), true
+	}
+	return path, false
+}
+
 // Dialects are the names of the dialects that requests can be protected in.
 func Dialects() []string {
-	names := []string{generative.Name()}
+	names := []string{generative.Name(), bedrock.Converse{}.Name(), bedrock.Invoke{}.Name()}
 	for _, p := range protectedPaths {
 		names = append(names, p.dialect.Name())
 	}
@@ -53,8 +81,10 @@ func Dialects() []string {
 }
 
 func dialectNamed(name string) dialect.Dialect {
-	if name == generative.Name() {
-		return generative
+	for _, d := range []dialect.Dialect{generative, bedrock.Converse{}, bedrock.Invoke{}} {
+		if d.Name() == name {
+			return d
+		}
 	}
 	for _, p := range protectedPaths {
 		if p.dialect.Name() == name {
@@ -84,6 +114,8 @@ func newOrigin(u Upstream, base *url.URL) *origin {
 		o.family = generative
 	case u.Name == "anthropic" || strings.Contains(base.Host, "anthropic"):
 		o.family = anthropic.Dialect{}
+	case u.Name == "bedrock" || strings.Contains(base.Host, "bedrock-runtime"):
+		o.family = bedrock.Converse{}
 	default:
 		o.family = openaichat.Dialect{}
 	}
@@ -108,6 +140,9 @@ type route struct {
 //	POST /v1/messages                Messages, to anthropic
 //	POST /v1beta/models/…            Gemini, to gemini
 //	     /v1beta/…                   untouched, to gemini
+//	POST /model/{id}/converse…       Converse, to bedrock, if there is such an upstream
+//	POST /model/{id}/invoke…         Invoke, to bedrock
+//	     /model/…                    untouched, to bedrock
 //	     /u/<name>/…                 that upstream; protected by the suffix of its path
 //	     /v1/messages/…              untouched, to anthropic
 //	     with an anthropic-version   untouched, to anthropic (its /v1/models, /v1/files …)
@@ -143,10 +178,12 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 			return r, true
 		}
 	}
-	if o := s.origins["gemini"]; o != nil && strings.HasPrefix(path, "/v1beta/") {
-		r := route{to: o, path: Join(o.base, target), tail: target}
-		r.speaks = speaking(method, r)
-		return r, true
+	for _, p := range [...]struct{ prefix, upstream string }{{"/v1beta/", "gemini"}, {"/model/", "bedrock"}} {
+		if o := s.origins[p.upstream]; o != nil && strings.HasPrefix(path, p.prefix) {
+			r := route{to: o, path: Join(o.base, target), tail: target}
+			r.speaks = speaking(method, r)
+			return r, true
+		}
 	}
 	o := s.origins["openai"]
 	if strings.HasPrefix(path, "/v1/messages/") || h.Has("anthropic-version") {
@@ -157,8 +194,8 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 
 func speaking(method string, r route) dialect.Dialect {
 	path, _, _ := strings.Cut(r.path, "?")
-	if method == "POST" && generates(r.path) && (r.to.Dialect == "" || r.to.Dialect == generative.Name()) {
-		return generative
+	if d := inPath(r.path); method == "POST" && d != nil && (r.to.Dialect == "" || r.to.Dialect == d.Name()) {
+		return d
 	}
 	for _, p := range protectedPaths {
 		if method == "POST" && strings.HasSuffix(path, p.suffix) && (r.to.Dialect == "" || r.to.Dialect == p.dialect.Name()) {

@@ -228,7 +228,11 @@ func (v *visit) leave(ctx *fasthttp.RequestCtx, r *request) {
 // serve protects the request, or relays it.
 func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 	reason := ""
-	if r.speaks != nil {
+	switch {
+	case r.speaks == nil:
+	case r.signed():
+		reason = unprotectedSigned
+	default:
 		var err error
 		if reason, err = s.readBody(ctx, r); err != nil {
 			hangUp(ctx) // its body broke off: nothing went upstream
@@ -247,6 +251,9 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 	}
 	if r.speaks == nil || reason != "" {
 		v.owned = true
+		if reason != "" {
+			s.cfg.Log.Info("a request is relayed unprotected", "reason", reason, "upstream", r.to.Name)
+		}
 		s.pass(ctx, r, v.life, reason)
 		return
 	}
