@@ -43,7 +43,8 @@ type track struct {
 
 	fresh   bool // nothing came yet on the connection that attached again
 	seeking bool // it began before last
-	again   tail // of said: what it repeated
+	due     tail // what it may repeat behind last
+	again   tail // what it did repeat
 	strayed bool // and that was something else
 }
 
@@ -51,12 +52,13 @@ type track struct {
 type tail struct {
 	events int
 	sum    uint32
+	quiet  int // events behind them that say nothing
 }
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
 func (t *tail) add(data []byte) {
-	t.events++
+	t.events, t.quiet = t.events+1, 0
 	t.sum = crc32.Update(t.sum, table, data)
 }
 
@@ -75,6 +77,8 @@ func (t *track) reached(f *frame, data []byte) {
 		t.last, t.said = string(jsonwalk.Unescape(nil, f.id)), tail{}
 	case f.tells():
 		t.said.add(data)
+	default:
+		t.said.quiet++
 	}
 }
 
@@ -94,7 +98,9 @@ func (t *track) Grip() dialect.Grip {
 }
 
 // Attached implements dialect.Tracker.
-func (t *track) Attached() { t.fresh, t.seeking, t.again, t.strayed = true, false, tail{}, false }
+func (t *track) Attached() {
+	t.fresh, t.seeking, t.due, t.again, t.strayed = true, false, t.said, tail{}, false
+}
 
 // Repeated implements dialect.Tracker. A stream that begins with interaction.created
 // begins at the start, whatever it was asked for.
@@ -115,11 +121,16 @@ func (t *track) Repeated(e sse.Event) bool {
 	case t.seeking:
 		t.seeking = string(jsonwalk.Unescape(nil, f.id)) != t.last
 		return true
-	case t.again.events >= t.said.events:
-		return false
+	case t.again.events < t.due.events:
+		if f.tells() {
+			t.again.add(data)
+			t.strayed = t.again.events == t.due.events && t.again.sum != t.due.sum
+		}
+		return true
 	case f.tells():
-		t.again.add(data)
-		t.strayed = t.again.events == t.said.events && t.again != t.said
+		t.due.quiet = 0
+		return false
 	}
-	return true
+	t.again.quiet++
+	return t.again.quiet <= t.due.quiet
 }

@@ -1,0 +1,185 @@
+package relay_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/dialect/interactions"
+	"github.com/unbroken-llm/unbroken/dialect/openairesponses"
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/relay/relaytest"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// keeper is a provider that holds what it generates, as a story needs it.
+type keeper struct {
+	name    string
+	d       dialect.Dialect
+	request string
+	held    relaytest.Held
+}
+
+// named reads a string or a number of an event's data.
+func named(path ...string) func([]byte) string {
+	return func(unit []byte) string {
+		_, data, _ := bytes.Cut(unit, []byte("data: "))
+		v := jsonwalk.Get(bytes.TrimSpace(data), path...)
+		if s, ok := jsonwalk.String(v); ok {
+			return string(s)
+		}
+		return string(v)
+	}
+}
+
+// keepers are the recorded generations that a provider holds: Responses in the
+// background, as recorded, and Interactions, as recorded and with the ids of events
+// that the API's reference tells of.
+func keepers(t *testing.T) (all []keeper) {
+	for _, r := range responsesRecordings(t) {
+		if !strings.Contains(r.Name, "background_mode") || responses.skip[r.Name] != "" {
+			continue
+		}
+		all = append(all, keeper{
+			name: r.Name, d: openairesponses.Dialect{}, request: string(r.Request),
+			held: relaytest.Held{ID: named("response", "id")(r.Units[0]), Units: r.Units, Param: "starting_after", Name: named("sequence_number"), Status: 404},
+		})
+	}
+	for _, r := range relaytest.Recordings(t, `{"model":"gemini-3-pro","stream":true,"input":"go on"}`, nil, "gemini-interactions") {
+		if !bytes.Contains(r.Stream(), []byte("[DONE]")) { // the recording's lines hold payloads only
+			r.Units = append(r.Units, []byte("event: done\ndata: [DONE]\n\n"))
+		}
+		k := keeper{
+			name: r.Name, d: interactions.Dialect{}, request: string(r.Request),
+			held: relaytest.Held{ID: named("interaction", "id")(r.Units[0]), Units: r.Units, Param: "last_event_id", Name: named("event_id"), Status: 404},
+		}
+		all = append(all, k)
+		k.name += " with event ids"
+		k.held.Units = nil
+		for i, u := range r.Units {
+			if !bytes.Contains(u, []byte("[DONE]")) {
+				u = bytes.Replace(u, []byte("data: {"), fmt.Appendf(nil, `data: {"event_id":"e %d/%%",`, i), 1)
+			}
+			k.held.Units = append(k.held.Units, u)
+		}
+		all = append(all, k)
+	}
+	if len(all) < 6 {
+		t.Fatalf("%d recordings of held generations", len(all))
+	}
+	return all
+}
+
+func (k keeper) world() relaytest.World {
+	return relaytest.World{Dialect: k.d, Config: relay.Config{
+		Targets: []relay.Target{{Name: "test", Ability: dialect.Ability{Manners: []turn.Manner{turn.Asked}}}},
+		Flush:   1,
+	}}
+}
+
+func (k keeper) stream() []byte { return bytes.Join(k.held.Units, nil) }
+
+// cuts are all places in the stream, or with some bytes between two of them.
+func (k keeper) cuts() (at []int) {
+	n := 0
+	for _, u := range k.held.Units {
+		at = append(at, n, n+len(u)/3)
+		n += len(u)
+	}
+	return at
+}
+
+// only runs a request whose provider is asked for nothing but what it holds.
+func (k keeper) only(t *testing.T, h relaytest.Held) relaytest.Result {
+	t.Helper()
+	res, err := k.world().Run([]byte(k.request), func(q relaytest.Request) relaytest.Reply {
+		r, ok := h.Answer(q)
+		if !ok {
+			t.Errorf("attempt %d asks for %s", q.N, q.Body)
+		}
+		return r
+	})
+	if err == nil && res.Broken != "" {
+		err = fmt.Errorf("law: %s", res.Broken)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// silent is a stream without signs of life of ours.
+func (k keeper) silent(stream []byte) (out []byte) {
+	said, _, _ := relaytest.Fold(k.d, mustParse(k.d, []byte(k.request)), k.held.Units[0])
+	beat := k.d.Heartbeat(nil, mustParse(k.d, []byte(k.request)), said)
+	for _, u := range relaytest.Units(stream) {
+		if !bytes.Equal(u, beat) {
+			out = append(out, u...)
+		}
+	}
+	return out
+}
+
+// whole fails unless the client got the generation, byte for byte.
+func (k keeper) whole(t *testing.T, what string, res relaytest.Result) {
+	t.Helper()
+	if got := k.silent(res.Body); res.End != relay.Clean || !bytes.Equal(got, k.stream()) {
+		t.Fatalf("%s: end %v, %s, plans %v\ngot  %s\nwant %s", what, res.End, res.Outcome(), res.Plans(), got, k.stream())
+	}
+}
+
+// ended reports whether a cut lies behind the semantic end, where nothing is asked of
+// anybody.
+func (k keeper) ended(at int) bool {
+	s, _, _ := relaytest.Fold(k.d, mustParse(k.d, []byte(k.request)), bytes.Join(relaytest.Units(k.stream()[:at]), nil))
+	return s.Finished()
+}
+
+// A generation that its provider holds is cut everywhere, by everything, once or
+// several times: the client gets its bytes, and nothing is generated again.
+func TestHeldIsByteEqualWhereverItIsCut(t *testing.T) {
+	ways := []struct {
+		name  string
+		whole bool // between two events only
+		tell  func(h *relaytest.Held)
+	}{
+		{"reset", false, func(h *relaytest.Held) { h.End.How = interrupt.Reset }},
+		{"polite end", false, func(h *relaytest.Held) { h.End.How = interrupt.EOF }},
+		{"stall", false, func(h *relaytest.Held) { h.Hang = true }},
+		{"garbage", true, func(h *relaytest.Held) { h.Extra = []byte("data: {\"garbage\n\n") }},
+		{"end marker", true, func(h *relaytest.Held) { h.Extra = []byte("data: [DONE]\n\n") }},
+		{"reset, and replayed from its start", false, func(h *relaytest.Held) { h.End.How, h.Replays = interrupt.Reset, true }},
+	}
+	for _, k := range keepers(t) {
+		t.Run(k.name, func(t *testing.T) {
+			for i, at := range k.cuts() {
+				if at < len(k.held.Units[0]) || k.ended(at) {
+					continue
+				}
+				for _, w := range ways {
+					if w.whole && i%2 == 1 {
+						continue
+					}
+					h := k.held
+					h.Cuts = []int{at}
+					w.tell(&h)
+					res := k.only(t, h)
+					k.whole(t, fmt.Sprintf("cut at %d by %s", at, w.name), res)
+					if n := len(res.Requests); n > 2 {
+						t.Fatalf("cut at %d by %s: %d attempts", at, w.name, n)
+					}
+					if p := res.Plans(); len(res.Requests) == 2 && (len(p) != 1 || p[0] != "resume(provider_holds_generation)") {
+						t.Fatalf("cut at %d by %s: plans %v", at, w.name, p)
+					}
+					if len(res.Abandoned) > 0 {
+						t.Fatalf("cut at %d by %s: what was read to its end was cancelled: %+v", at, w.name, res.Abandoned)
+					}
+				}
+			}
+		})
+	}
+}
