@@ -391,22 +391,6 @@ func (r *request) pathAt(o *origin) string {
 	return Join(o.base, rest)
 }
 
-// modelInPath puts another model's name into a path of Gemini's,
-// …/models/{model}:{method}.
-func modelInPath(target, model string) string {
-	path, query, _ := strings.Cut(target, "?")
-	at := strings.LastIndexByte(path, ':')
-	from := strings.LastIndex(path, "/models/") + len("/models/")
-	if at < from || from < len("/models/") {
-		return target
-	}
-	path = path[:from] + url.PathEscape(model) + path[at:]
-	if query != "" {
-		path += "?" + query
-	}
-	return path
-}
-
 // credentialQuery reports query parameters that callers identify themselves by.
 func credentialQuery(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {

@@ -249,15 +249,3 @@ func TestBreakerIsWatched(t *testing.T) {
 		}
 	}
 }
-
-func TestModelInPath(t *testing.T) {
-	for _, tc := range [][2]string{
-		{"/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse", "/v1beta/models/a%2Fb:streamGenerateContent?alt=sse"},
-		{"/v1/projects/p/locations/l/publishers/google/models/x:generateContent", "/v1/projects/p/locations/l/publishers/google/models/a%2Fb:generateContent"},
-		{"/v1beta/files", "/v1beta/files"},
-	} {
-		if got := modelInPath(tc[0], "a/b"); got != tc[1] {
-			t.Errorf("%s: %s, want %s", tc[0], got, tc[1])
-		}
-	}
-}

@@ -36,17 +36,22 @@ var protectedPaths = []struct {
 // …/models/{model}:streamGenerateContent?alt=sse and :generateContent.
 var generative = gemini.Dialect{}
 
-// generates reports whether a path is one of those. Without alt=sse a stream is a
-// JSON array, which is relayed untouched.
-func generates(path string) bool {
-	c := gemini.ReadPath(path)
-	return c.Generates() && !c.Array && c.Model != ""
+// generates is what a path of that kind speaks, nil for any other. Without alt=sse a
+// stream is a JSON array.
+func generates(path string) dialect.Dialect {
+	switch c := gemini.ReadPath(path); {
+	case !c.Generates() || c.Foreign || c.Model == "":
+		return nil
+	case c.Array:
+		return gemini.Array{}
+	}
+	return generative
 }
 
 // inPath is the dialect of a path that holds the model's name, nil for all others.
 func inPath(path string) dialect.Dialect {
-	if generates(path) {
-		return generative
+	if d := generates(path); d != nil {
+		return d
 	}
 	switch c := bedrock.ReadPath(path); {
 	case c.Model == "":
@@ -62,8 +67,8 @@ func inPath(path string) dialect.Dialect {
 // it; ok is false for all others.
 func withModel(d dialect.Dialect, path, model string) (named string, ok bool) {
 	switch d.(type) {
-	case gemini.Dialect:
-		return modelInPath(path, model), true
+	case gemini.Dialect, gemini.Array:
+		return gemini.AtModel(path, model), true
 	case bedrock.Converse, bedrock.Invoke:
 		return bedrock.WithModel(path, model), true
 	}

@@ -16,6 +16,27 @@ type Call struct {
 	Method string
 	// Array: the answer streams as a JSON array, since alt=sse was not asked for.
 	Array bool
+	// Foreign: the answer is asked for in another form than ours, or only in part, so
+	// that nobody could tell where it ends (Google's system parameters: alt, fields,
+	// callback).
+	Foreign bool
+}
+
+// lists are what stands in front of a model's name.
+var lists = [...]string{"/models/", "/tunedModels/", "/endpoints/"}
+
+// spot finds the model's name in a path, escaped as it stands there, and the method.
+func spot(path string) (from, to int, method string) {
+	to = len(path)
+	if at := strings.LastIndexByte(path, ':'); at >= 0 && !strings.Contains(path[at:], "/") {
+		to, method = at, path[at+1:]
+	}
+	for _, list := range lists {
+		if at := strings.LastIndex(path[:to], list); at >= 0 {
+			return at + len(list), to, method
+		}
+	}
+	return to, to, method
 }
 
 // ReadPath reads a path with its query, of either API:
@@ -26,29 +47,45 @@ type Call struct {
 func ReadPath(path string) Call {
 	path, query, _ := strings.Cut(path, "?")
 	var c Call
-	if at := strings.LastIndexByte(path, ':'); at >= 0 && !strings.Contains(path[at:], "/") {
-		path, c.Method = path[:at], path[at+1:]
-	}
-	for _, list := range [...]string{"/models/", "/tunedModels/", "/endpoints/"} {
-		if at := strings.LastIndex(path, list); at >= 0 {
-			c.Model = path[at+len(list):]
-			break
-		}
-	}
+	from, to, method := spot(path)
+	c.Model, c.Method = path[from:to], method
 	if plain, err := url.PathUnescape(c.Model); err == nil {
 		c.Model = plain
 	}
-	c.Array = c.Streams() && !asksSSE(query)
+	c.Array = c.Streams()
+	for pair := range strings.SplitSeq(query, "&") {
+		name, val, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		switch strings.TrimPrefix(name, "$") {
+		case "alt":
+			c.Array = c.Array && val != "sse"
+			c.Foreign = c.Foreign || val != "sse" && val != "json"
+		case "fields", "callback":
+			c.Foreign = c.Foreign || val != ""
+		}
+	}
 	return c
 }
 
-func asksSSE(query string) bool {
-	for _, pair := range strings.Split(query, "&") {
-		if name, val, _ := strings.Cut(pair, "="); (name == "alt" || name == "$alt" || name == "%24alt") && val == "sse" {
-			return true
-		}
+// AtModel is a path and query, escaped, with another model's name in it, of a model
+// that is nobody's own.
+func AtModel(target, model string) string {
+	path, query, asks := strings.Cut(target, "?")
+	from, to, method := spot(path)
+	if from == to || method == "" {
+		return target
 	}
-	return false
+	path = strings.TrimSuffix(path[:from], "/tunedModels/")
+	if len(path) < from {
+		path += "/models/"
+	}
+	path += url.PathEscape(model) + ":" + method
+	if asks {
+		path += "?" + query
+	}
+	return path
 }
 
 // Streams reports whether the method streams its answer.

@@ -105,6 +105,10 @@ func TestPath(t *testing.T) {
 		"/v1beta/models":                                                                                           {},
 		"/v1beta/models/gemini-2.5-flash":                                                                          {Model: "gemini-2.5-flash"},
 		"/v1beta/models/m:x?alt=sse&q=a:b":                                                                         {Model: "m", Method: "x"},
+		"/v1beta/models/m:streamGenerateContent?alt=json&key=k&fields=":                                            {Model: "m", Method: "streamGenerateContent", Array: true},
+		"/v1beta/models/m:streamGenerateContent?alt=proto":                                                         {Model: "m", Method: "streamGenerateContent", Array: true, Foreign: true},
+		"/v1beta/models/m:streamGenerateContent?%24alt=sse&%24fields=candidates.content":                           {Model: "m", Method: "streamGenerateContent", Foreign: true},
+		"/v1beta/models/m:streamGenerateContent?callback=f":                                                        {Model: "m", Method: "streamGenerateContent", Array: true, Foreign: true},
 		"/v1beta/models/%zz:generateContent":                                                                       {Model: "%zz", Method: "generateContent"},
 	} {
 		if got := ReadPath(path); got != want {
@@ -121,5 +125,22 @@ func TestPath(t *testing.T) {
 	}
 	if _, err := (Dialect{}).ParseAt("/x", []byte("{}")); err != ErrContents {
 		t.Error(err)
+	}
+}
+
+func TestAnotherModelInThePath(t *testing.T) {
+	for path, want := range map[string]string{
+		"/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse&key=a:b":       "/v1beta/models/a%2Fb:streamGenerateContent?alt=sse&key=a:b",
+		"/v1/projects/p/locations/l/publishers/google/models/x%20y:generateContent": "/v1/projects/p/locations/l/publishers/google/models/a%2Fb:generateContent",
+		"/v1beta/models/x:streamGenerateContent?":                                   "/v1beta/models/a%2Fb:streamGenerateContent?",
+		"/models/1/v1beta/tunedModels/mine:generateContent":                         "/models/1/v1beta/models/a%2Fb:generateContent",
+		"/v1/projects/p/locations/l/endpoints/7:generateContent":                    "/v1/projects/p/locations/l/endpoints/a%2Fb:generateContent",
+		"/v1beta/files":            "/v1beta/files",
+		"/v1beta/models/x":         "/v1beta/models/x",
+		"/v1beta/models/:generate": "/v1beta/models/:generate",
+	} {
+		if got := AtModel(path, "a/b"); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
 	}
 }
