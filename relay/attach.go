@@ -44,13 +44,14 @@ func (s *Stream) grip() dialect.Grip {
 	return s.holds.grip
 }
 
-// grasp notes the generation that the attempt is, as soon as its stream tells.
+// grasp notes the generation that the attempt is, as soon as its stream tells. Its
+// name goes to the log at once: it is worth more than any text.
 func (s *Stream) grasp() {
 	if g := s.hop.track.Grip(); g.Held() {
 		s.hop.grasped = true
 		s.holds.grip = dialect.Grip{}
 		s.touch(len(g.ID))
-		s.said.Held = g.ID
+		s.said.Held, s.flush = g.ID, true
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/interactions"
@@ -182,4 +183,146 @@ func TestHeldIsByteEqualWhereverItIsCut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The connections that attach are cut as well, at every place that the one before has
+// reached or passed.
+func TestHeldIsAttachedToAgainAndAgain(t *testing.T) {
+	for _, k := range keepers(t) {
+		t.Run(k.name, func(t *testing.T) {
+			all := k.cuts()
+			for i, at := range all {
+				if at < len(k.held.Units[0]) || k.ended(at) {
+					continue
+				}
+				for j := i; j < len(all); j += 3 {
+					if k.ended(all[j]) {
+						break
+					}
+					h := k.held
+					h.End.How, h.Replays = interrupt.Reset, j%2 == 1
+					h.Cuts = []int{at, all[j], all[j]}
+					k.whole(t, fmt.Sprintf("cut at %v", h.Cuts), k.only(t, h))
+				}
+			}
+		})
+	}
+}
+
+// The price of attaching is that of any recovery, and nothing is paid again.
+func TestAttachingCostsARecoveryAndNoTokens(t *testing.T) {
+	k := keepers(t)[0]
+	h := k.held
+	h.End.How = interrupt.Reset
+	h.Cuts = []int{len(k.stream()) / 2}
+	sum := k.only(t, h).Notes
+	if s := sum[len(sum)-1].Summary; s.Recoveries != 1 || s.Attempts != 2 || s.Repaid != 0 {
+		t.Errorf("%+v", s)
+	}
+	for range 6 {
+		h.Cuts = append(h.Cuts, h.Cuts[0])
+	}
+	res := k.only(t, h)
+	if res.End != relay.Abort || res.Outcome() != "failed:budget_spent" || len(res.Requests) != 4 {
+		t.Errorf("a provider that never goes on: %v %s, %d attempts", res.End, res.Outcome(), len(res.Requests))
+	}
+	if len(res.Abandoned) > 0 {
+		t.Errorf("the caller's retry would find it cancelled: %+v", res.Abandoned)
+	}
+	for i := 2; i < len(res.Requests); i++ {
+		if !res.Requests[i].At.After(res.Requests[i-1].At) {
+			t.Errorf("attempt %d did not wait", res.Requests[i].N)
+		}
+	}
+}
+
+// A client that leaves ends the generation that would go on without it. A process that
+// stops does not: another one will find it.
+func TestHeldIsCancelledWithItsClientOnly(t *testing.T) {
+	for _, k := range keepers(t) {
+		t.Run(k.name, func(t *testing.T) {
+			cancels := k.d.Name() == "responses" // these interactions are not in the background
+			w := k.world()
+			w.LeaveAfter = len(k.held.Units[0]) + len(k.held.Units[1])
+			res, err := w.Run([]byte(k.request), func(q relaytest.Request) relaytest.Reply {
+				r, _ := k.held.Answer(q)
+				return r
+			})
+			if err != nil || res.Outcome() != "client_gone" {
+				t.Fatalf("%v, %s", err, res.Outcome())
+			}
+			switch a := res.Abandoned; {
+			case !cancels && len(a) > 0, cancels && (len(a) != 1 || a[0].Method != "POST" || a[0].Below != "/"+k.held.ID+"/cancel"):
+				t.Errorf("abandoned %+v", a)
+			}
+			if said, err := turn.Replay(res.Log); err != nil || cancels && said.Held != "" {
+				t.Errorf("the log still names what was cancelled: %v %q", err, said.Held)
+			}
+			now := time.Unix(1_800_000_000, 0)
+			req := mustParse(k.d, []byte(k.request))
+			s, _ := relay.New(w.Config, k.d, req, []byte(k.request), now)
+			s.Step(now, relay.Opened{Attempt: 1, Status: 200, Header: relaytest.Reply{}})
+			s.Feed(now, 1, k.stream()[:len(k.stream())/2])
+			if fx := s.Step(now, relay.Stop{Reason: "drain"}); fx.Abandon != nil || fx.End == relay.Open {
+				t.Errorf("a process that stops cancels %+v, ends %v", fx.Abandon, fx.End)
+			}
+		})
+	}
+}
+
+// A process dies at every place; its successor attaches, and the new client gets the
+// whole of it as the provider tells it again, byte for byte. So does one whose own
+// connection is cut in the middle of that.
+func TestHeldIsTakenOverByteEqual(t *testing.T) {
+	for _, k := range keepers(t) {
+		t.Run(k.name, func(t *testing.T) {
+			for i, at := range k.cuts() {
+				if at < len(k.held.Units[0]) || k.ended(at) {
+					continue
+				}
+				dead := k.killed(t, at)
+				for _, cuts := range [][]int{nil, {at}, {at / 2}, {len(k.stream()) * (i + 1) / (2*len(k.held.Units) + 2)}} {
+					h := k.held
+					h.Cuts, h.End.How = cuts, interrupt.Reset
+					what := fmt.Sprintf("killed at %d, then cut at %v", at, cuts)
+					res, err := k.world().Resume([]byte(k.request), dead.Log, func(q relaytest.Request) relaytest.Reply {
+						r, ok := h.Answer(q)
+						if q.Method == "" || !ok {
+							t.Fatalf("%s: attempt %d asks for %q", what, q.N, q.Body)
+						}
+						return r
+					})
+					if err == nil && res.Broken != "" {
+						err = fmt.Errorf("law: %s", res.Broken)
+					}
+					if err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					k.whole(t, what, res)
+					if err := checkpointed(k.d, []byte(k.request), res); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					kept, err := turn.Replay(res.Log)
+					if err != nil || !kept.Finished() {
+						t.Fatalf("%s: the log does not hold the end: %v", what, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// killed is a process that dies when the provider has said so much.
+func (k keeper) killed(t *testing.T, at int) relaytest.Result {
+	t.Helper()
+	h := k.held
+	h.Cuts, h.Hang = []int{at}, true
+	dead, err := k.world().Kill([]byte(k.request), func(q relaytest.Request) relaytest.Reply {
+		r, _ := h.Answer(q)
+		return r
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dead
 }
