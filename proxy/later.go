@@ -25,6 +25,7 @@ const (
 	memoAny  = "any"  // something is kept for the caller
 	memoHint = "hint" // words about calls that R2 took out: dialect, past, call
 	memoTurn = "turn" // a spliced turn: dialect, id
+	memoItem = "item" // an item of one: dialect, id
 )
 
 // recall is what is remembered for later requests of a conversation (DESIGN §6). A
@@ -143,11 +144,12 @@ func (s *Server) later(r *request) (plain, asked []byte) {
 	teller, answers := r.speaks.(dialect.Historian)
 	answers = answers && teller.Answers(r.plain)
 	named := ""
+	var refers []string
 	heir, inherits := r.speaks.(dialect.Lineage)
 	if inherits {
-		named = heir.Named(r.plain)
+		named, refers = heir.Named(r.plain), heir.Refers(r.plain)
 	}
-	if !answers && named == "" {
+	if !answers && named == "" && len(refers) == 0 {
 		return asked, asked
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recallWait)
@@ -162,12 +164,18 @@ func (s *Server) later(r *request) (plain, asked []byte) {
 			asked = hinted
 		}
 	}
+	expanded := false
+	if len(refers) > 0 {
+		asked, expanded = l.inline(heir, r, asked, refers)
+	}
 	plain = asked
 	if named != "" {
 		if whole := l.expand(heir, r, asked, named); whole != nil {
-			s.counts.expanded.Add(1)
-			plain = whole
+			plain, expanded = whole, true
 		}
+	}
+	if expanded {
+		s.counts.expanded.Add(1)
 	}
 	return plain, asked
 }
@@ -217,11 +225,11 @@ func (s *Server) memos(r *request, asked []byte, m *relay.Memo) (memos []checkpo
 	}
 	id := ""
 	if heir, ok := r.speaks.(dialect.Lineage); ok {
-		var kept []byte
-		if id, kept = heir.Keep(asked, m.Said); id != "" && len(kept) <= s.cfg.MaxKept {
-			memos = append(memos, checkpoint.Memo{Key: turnKey(who, r.speaks, id), Value: kept})
-		} else if id != "" {
+		left := heir.Keep(asked, m.Said)
+		if id = left.ID; len(left.Turn) > s.cfg.MaxKept {
 			s.counts.unremembered.Add(1)
+		} else if id != "" {
+			memos = bequest(who, r.speaks, left)
 		}
 	}
 	teller, ok := r.speaks.(dialect.Historian)
@@ -239,30 +247,4 @@ func (s *Server) memos(r *request, asked []byte, m *relay.Memo) (memos []checkpo
 		}
 	}
 	return memos
-}
-
-// maxLineage bounds how many turns in a row are expanded for one request.
-const maxLineage = 64
-
-func turnKey(who checkpoint.Scope, d dialect.Dialect, id string) checkpoint.MemoKey {
-	return checkpoint.MemoOf(who, memoTurn, d.Name(), id)
-}
-
-// expand puts turns that only Unbroken knows in the place of their names, back to
-// one that the provider knows; nil: the request names none of ours.
-func (l look) expand(d dialect.Lineage, r *request, body []byte, named string) (whole []byte) {
-	for range maxLineage {
-		kept := l.values([]checkpoint.MemoKey{turnKey(l.who, r.speaks, named)})[0]
-		if kept == nil {
-			return whole
-		}
-		if body = d.Expand(body, kept); body == nil {
-			return nil
-		}
-		whole = body
-		if named = d.Named(body); named == "" {
-			return whole
-		}
-	}
-	return whole
 }

@@ -125,6 +125,29 @@ func TestResultsOfASplicedTurnThatIsNamed(t *testing.T) {
 	}
 }
 
+// A client that names the items of a turn one by one gets those that only Unbroken
+// knows put in place.
+func TestItemsOfASplicedTurnThatAreNamed(t *testing.T) {
+	one, two := spliced("resp_1")
+	p := newProvider(t, one, two, answered("resp_2"))
+	s := start(t, p)
+	converse(t, s, `{"model":"gpt-x","stream":true,"input":"Say it"}`, ann)
+	p.next()
+	p.next()
+	const refs = `{"type":"item_reference","id":"msg_known"},{"type":"item_reference","id":"msg_resp_1"}`
+	body := func(items string) string {
+		return `{"model":"gpt-x","stream":true,"input":[` + user("Say it") + `,` + items + `,` + user("More") + `]}`
+	}
+	converse(t, s, body(refs), ann)
+	if got, want := string(p.next().body), body(`{"type":"item_reference","id":"msg_known"},`+wholeText); got != want {
+		t.Errorf("it reached the provider as\n%s\nwant\n%s", got, want)
+	}
+	converse(t, s, body(refs), bob)
+	if got := string(p.next().body); got != body(refs) {
+		t.Errorf("another caller's was altered: %s", got)
+	}
+}
+
 func TestWhatIsTooLargeIsNotKept(t *testing.T) {
 	one, two := spliced("resp_1")
 	p := newProvider(t, one, two, answered("resp_2"))

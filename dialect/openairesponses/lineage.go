@@ -20,20 +20,25 @@ func (Dialect) Named(body []byte) string { return text(jsonwalk.Get(body, previo
 // Keep implements [dialect.Lineage]. What is kept is an object in the words of a request: previous_response_id, if there
 // was one, and input, which is the request's and, behind it, what was said. A stored prompt is not kept: what it put in
 // front of the input is known to the provider alone.
-func (Dialect) Keep(body []byte, said *turn.Snapshot) (id string, kept []byte) {
-	if store, told := jsonwalk.Bool(jsonwalk.Get(body, "store")); told && !store ||
+func (Dialect) Keep(body []byte, said *turn.Snapshot) (l dialect.Legacy) {
+	id := text(jsonwalk.Get(said.Head, "response", "id"))
+	if store, told := jsonwalk.Bool(jsonwalk.Get(body, "store")); id == "" || told && !store ||
 		filled(jsonwalk.Get(body, "prompt")) || filled(jsonwalk.Get(body, "conversation")) {
-		return "", nil
+		return l
 	}
-	id = text(jsonwalk.Get(said.Head, "response", "id"))
-	if id == "" {
-		return "", nil
+	l.ID, l.Items = id, heirlooms(said)
+	input := items(jsonwalk.Get(body, "input"))
+	for _, h := range l.Items {
+		if !jsonwalk.IsNull(h.Item) {
+			input = append(input, h.Item)
+		}
 	}
-	members := []field{{"input", list(append(items(jsonwalk.Get(body, "input")), bequeathed(said)...))}}
+	members := []field{{"input", list(input)}}
 	if on := jsonwalk.Get(body, previous); filled(on) {
 		members = append(members, field{previous, on})
 	}
-	return id, object(members)
+	l.Turn = object(members)
+	return l
 }
 
 // Expand implements [dialect.Lineage].
@@ -59,43 +64,45 @@ func items(input []byte) [][]byte {
 	return jsonwalk.All(input)
 }
 
-// bequeathed is a finished turn as input items. The provider knows nothing of it, so that nothing may refer to what it
-// keeps: reasoning stays where it is sealed in its item and its own follows, both byte for byte; any other is left out,
-// and what is not behind its reasoning goes without id.
-func bequeathed(said *turn.Snapshot) (out [][]byte) {
+// nothing is what is left of an item that cannot be said again.
+var nothing = []byte("null")
+
+// heirlooms is a finished turn as input items, each under the id that the client has. The provider knows nothing of
+// them, so that nothing may refer to what it keeps: reasoning stays where it is sealed in its item and its own follows,
+// both byte for byte; any other is nothing, and what is not behind its reasoning goes without id.
+func heirlooms(said *turn.Snapshot) (out []dialect.Heirloom) {
 	w := wire{said: said}
-	var thought []byte
+	var thought []byte // sealed reasoning, the last of out, which waits for its own
 	for n := range said.Blocks {
 		b := &said.Blocks[n]
 		if !b.Live() || first(said, n) != n {
 			continue
 		}
+		h := dialect.Heirloom{ID: text(itemID(said, n)), Item: nothing}
 		item := finishedItem(said, n)
 		if b.Kind == turn.Reasoning {
-			if thought = nil; len(b.Signature) > 0 && !marked(b.Signature) {
+			if thought = nil; item != nil && len(b.Signature) > 0 && !marked(b.Signature) {
 				thought = item
 			}
+			out = append(out, h)
 			continue
 		}
 		if item == nil {
 			item = w.itemOf(n, "completed")
 		}
-		switch b.Kind {
-		case turn.Hosted, turn.HostedResult:
-			// What ran at the provider has its id for its own sake.
-		case turn.Prose, turn.Refusal:
-			if len(bytes.TrimSpace(w.words(n))) == 0 {
-				continue
-			}
-			item = unnamed(item, thought)
-		default:
-			item = unnamed(item, thought)
+		blank := isPart(b.Kind) && len(bytes.TrimSpace(w.words(n))) == 0
+		switch {
+		case blank:
+			out = append(out, h)
+			continue
+		case thought != nil:
+			out[len(out)-1].Item = slices.Clone(thought)
+		case b.Kind != turn.Hosted && b.Kind != turn.HostedResult: // what ran at the provider has its id for its own sake
+			item = jsonwalk.DeleteMember(nil, item, "id")
 		}
-		if thought != nil {
-			out = append(out, slices.Clone(thought))
-			thought = nil
-		}
-		out = append(out, slices.Clone(item))
+		thought = nil
+		h.Item = slices.Clone(item)
+		out = append(out, h)
 	}
 	return out
 }
@@ -108,10 +115,52 @@ func (w *wire) words(n int) (out []byte) {
 	return out
 }
 
-// unnamed takes the id off an item that does not follow its reasoning.
-func unnamed(item, thought []byte) []byte {
-	if thought != nil {
-		return item
+// reference is the type of an item that is named only.
+const reference = "item_reference"
+
+// Refers implements [dialect.Lineage].
+func (Dialect) Refers(body []byte) (ids []string) {
+	if !bytes.Contains(body, []byte(reference)) {
+		return nil
 	}
-	return jsonwalk.DeleteMember(nil, item, "id")
+	es := jsonwalk.Elements(jsonwalk.Get(body, "input"))
+	for item, ok := es.Next(); ok; item, ok = es.Next() {
+		if id := referred(item); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// referred is the id of an item that is named only.
+func referred(item []byte) string {
+	if typ := text(jsonwalk.Get(item, "type")); typ != reference {
+		return ""
+	}
+	return text(jsonwalk.Get(item, "id"))
+}
+
+// Inline implements [dialect.Lineage].
+func (Dialect) Inline(body []byte, kept func(id string) []byte) []byte {
+	all := jsonwalk.All(jsonwalk.Get(body, "input"))
+	var edits []jsonwalk.Patch
+	gone := make([]bool, len(all))
+	for i, item := range all {
+		id := referred(item)
+		if id == "" {
+			continue
+		}
+		switch with := kept(id); {
+		case with == nil:
+		case jsonwalk.IsNull(with):
+			gone[i] = true
+		default:
+			edits = append(edits, patch(body, item, with))
+		}
+	}
+	edits = jsonwalk.Cut(edits, body, all, func(i int) bool { return gone[i] })
+	if len(edits) == 0 {
+		return body
+	}
+	return jsonwalk.ApplySorted(body, edits)
 }

@@ -2,6 +2,7 @@ package openairesponses_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
@@ -48,7 +49,8 @@ func TestWhatALaterTurnBuildsOn(t *testing.T) {
 			`{"input":[` + call + `,{"role":"user","content":"next"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			id, kept := d.Keep([]byte(c.request), fold(t, string(c.said.out)))
+			left := d.Keep([]byte(c.request), fold(t, string(c.said.out)))
+			id, kept := left.ID, left.Turn
 			if id != "resp_A" || !jsonwalk.Valid(kept) {
 				t.Fatalf("kept %q as %q", kept, id)
 			}
@@ -63,6 +65,34 @@ func TestWhatALaterTurnBuildsOn(t *testing.T) {
 	}
 }
 
+// Some clients name the items of a stored turn one by one (the AI SDK does). Those of
+// a spliced turn are put in place; others are the provider's to know.
+func TestItemsThatAreNamedOneByOne(t *testing.T) {
+	said := fold(t, string(begin("resp_A").thinks(0, "rs_open", "").message(1, "m1", "So it").closes(1, "m1", "So it").
+		thinks(2, "rs", `,"encrypted_content":"abc"`).calls(3, "fc", `{"a":1}`).out))
+	kept := map[string][]byte{}
+	for _, h := range d.Keep([]byte(`{"model":"m","input":"Q"}`), said).Items {
+		kept[h.ID] = h.Item
+	}
+	ref := func(id string) string { return `{"type":"item_reference","id":"` + id + `"}` }
+	body := []byte(`{"input":[{"role":"user","content":"Q"}, ` + ref("rs_known") + `,` + ref("rs_open") + `,` + ref("m1") + `,` + ref("rs") + ` , ` + ref("fc") + `,{"type":"function_call_output","call_id":"call_fc","output":"x"}],"model":"m"}`)
+	if ids := strings.Join(d.Refers(body), " "); ids != "rs_known rs_open m1 rs fc" {
+		t.Errorf("it names %s", ids)
+	}
+	want := `{"input":[{"role":"user","content":"Q"}, ` + ref("rs_known") +
+		`,{"type":"message","status":"completed","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"So it"}],"role":"assistant","phase":"final_answer"}` +
+		`,{"id":"rs","type":"reasoning","summary":[],"encrypted_content":"abc"}` +
+		` , {"id":"fc","type":"function_call","status":"completed","arguments":"{\"a\":1}","call_id":"call_fc","name":"get"}` +
+		`,{"type":"function_call_output","call_id":"call_fc","output":"x"}],"model":"m"}`
+	if got := string(d.Inline(body, func(id string) []byte { return kept[id] })); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	none := d.Inline(body, func(string) []byte { return nil })
+	if &none[0] != &body[0] {
+		t.Error("a request that names nothing of ours does not pass as it is")
+	}
+}
+
 func TestTurnsThatNobodyCanName(t *testing.T) {
 	said := fold(t, string(begin("resp_A").message(0, "m1", "So it").closes(0, "m1", "So it").out))
 	for name, request := range map[string]string{
@@ -70,12 +100,12 @@ func TestTurnsThatNobodyCanName(t *testing.T) {
 		"a stored prompt":   `{"prompt":{"id":"p"},"input":"x"}`,
 		"in a conversation": `{"model":"m","input":"x","conversation":"conv_1"}`,
 	} {
-		if id, _ := d.Keep([]byte(request), said); id != "" {
-			t.Errorf("%s: kept as %q", name, id)
+		if left := d.Keep([]byte(request), said); left.ID != "" {
+			t.Errorf("%s: kept as %q", name, left.ID)
 		}
 	}
-	if id, _ := d.Keep([]byte(`{"model":"m","input":"x"}`), fold(t, "")); id != "" {
-		t.Errorf("without an id: kept as %q", id)
+	if left := d.Keep([]byte(`{"model":"m","input":"x"}`), fold(t, "")); left.ID != "" {
+		t.Errorf("without an id: kept as %q", left.ID)
 	}
 }
 
