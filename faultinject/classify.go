@@ -21,6 +21,9 @@ func classify(raw []byte) Kind {
 	if json.Unmarshal(data, &r) == nil && (strings.HasPrefix(r.Type, "response.") || r.Type == "keepalive") {
 		return responsesKind(r.Type, r.Item.Type)
 	}
+	if k, ok := classifyGoogle(data); ok {
+		return k
+	}
 	var e struct {
 		Type  string
 		Delta struct{ Type string }
@@ -34,6 +37,7 @@ func classify(raw []byte) Kind {
 				ReasoningContent string                `json:"reasoning_content"`
 				ToolCalls        []struct{ ID string } `json:"tool_calls"`
 			}
+			Text         string // of legacy completions
 			FinishReason string `json:"finish_reason"`
 		}
 		Usage json.RawMessage
@@ -57,7 +61,7 @@ func classify(raw []byte) Kind {
 		return KindTool
 	case len(c.Delta.ToolCalls) > 0:
 		return KindArgs
-	case c.Delta.Content != "" || c.Delta.Refusal != "":
+	case c.Delta.Content != "" || c.Delta.Refusal != "" || c.Text != "":
 		return KindText
 	case c.Delta.Reasoning != "" || c.Delta.ReasoningContent != "":
 		return KindThinking

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -310,5 +311,34 @@ func TestGoogleSideEndpoints(t *testing.T) {
 				t.Errorf("%d %s", status, body)
 			}
 		})
+	}
+}
+
+// A fault that is put on a real stream of Gemini stands in the frames that stream
+// has, and is placed by what its events are.
+func TestFaultsOnAGeminiTarget(t *testing.T) {
+	real := start(t, Config{Scenario: "tool"})
+	for _, tc := range []struct{ script, last string }{
+		{"error before tool", "Let me look that up."},
+		{"error after tool", "get_weather"},
+		{"garbage before finish", "get_weather"},
+	} {
+		u, err := url.Parse(real.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := start(t, Config{Target: u, Script: MustScript("attempt 1: " + tc.script)})
+		path, body := request(Gemini)
+		got := post(t, s, path, body)
+		list, err := s.WaitLog(patience(t), allEnded(1))
+		if err != nil || !list[0].Applied || list[0].Dialect != Gemini || list[0].Model != "gemini-3-pro-preview" {
+			t.Errorf("%s: %v %+v", tc.script, err, list[0])
+		}
+		if n := strings.Count(got.body, "\r\n\r\n"); n != strings.Count(got.body, "data: ") || strings.Count(got.body, "\n\n") != 0 {
+			t.Errorf("%s: frames of two kinds: %q", tc.script, got.body)
+		}
+		if strings.Contains(got.body, "get_weather") != (tc.last == "get_weather") {
+			t.Errorf("%s: %s", tc.script, got.body)
+		}
 	}
 }

@@ -1,5 +1,7 @@
 package faultinject
 
+import "bytes"
+
 // A Framing says how the events of a response stand in its body. What a fault
 // puts between them has to stand there in the same way: readers of Gemini's
 // streams take a mixture of line ends for one event (WIRE 3.4).
@@ -21,6 +23,17 @@ func (d Dialect) framing(o Options) Framing {
 		return FrameCRLF
 	}
 	return FrameLF
+}
+
+// framingOf tells the framing of an event that somebody else rendered.
+func framingOf(raw []byte) Framing {
+	switch {
+	case bytes.HasSuffix(raw, []byte("\r\n\r\n")):
+		return FrameCRLF
+	case bytes.HasSuffix(raw, []byte("\n\n")), bytes.HasSuffix(raw, []byte("\r\r")):
+		return FrameLF
+	}
+	return FrameArray
 }
 
 // contentType is what a stream is labelled as.

@@ -166,6 +166,9 @@ func (c geminiContent) turn() Turn {
 		t.Role = "assistant"
 	}
 	for i, p := range c.Parts {
+		if p.CodeExecutionResult != nil {
+			t.Searches++
+		}
 		if f := p.FunctionCall; f != nil {
 			t.Calls = append(t.Calls, Block{Kind: ToolBlock, ID: f.ID, Name: f.Name, Args: string(f.Args)})
 		}

@@ -158,6 +158,8 @@ func (p *Prompt) addStep(s interactionStep) {
 	switch s.Type {
 	case "user_input", "model_output":
 		t.Text += contentText(s.Content)
+	case "code_execution_result":
+		t.Searches++
 	case "function_call":
 		t.Calls = append(t.Calls, Block{Kind: ToolBlock, ID: s.ID, Name: s.Name, Args: string(s.Arguments)})
 	case "function_result":

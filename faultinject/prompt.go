@@ -49,7 +49,7 @@ type Turn struct {
 	Results []Result
 	Prefix  bool // prefix:true or partial:true on the message itself, or status in_progress
 
-	Searches int // hosted searches that are over
+	Searches int // what the provider ran itself, as far as it is over
 }
 
 // A Result is what a tool answered.

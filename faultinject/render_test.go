@@ -145,9 +145,9 @@ func TestLogprobsSpellTheText(t *testing.T) {
 
 func TestRenderedKindsAreTheClassifiedOnes(t *testing.T) {
 	for _, scenario := range ScenarioNames() {
-		a, _ := Scenario(scenario, Prompt{}, Config{LongTokens: 40})
-		for _, d := range []Dialect{Chat, Messages, Responses} {
-			for i, e := range Render(d, a, Options{IncludeUsage: true}) {
+		for _, d := range Dialects() {
+			a, _ := Scenario(scenario, Prompt{Dialect: d}, Config{LongTokens: 40})
+			for i, e := range Render(d, a, Options{IncludeUsage: true, StreamArgs: scenario == "big-tool", Checkpoint: "k", Variant: Variant{Pauses: scenario == "long"}}) {
 				if got := classify(e.Raw); got != e.Kind {
 					t.Errorf("%s/%s event %d is %q, classified %q: %s", scenario, d, i+1, e.Kind, got, e.Raw)
 				}

@@ -1,6 +1,9 @@
 package faultinject
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Rest returns the honest continuation of a: what a model that meant to say a
 // still has to say once saidText was said. saidText is the joined text of all
@@ -10,7 +13,8 @@ import "strings"
 //
 // Blocks other than text are settled by where the text stands: those that
 // come before text that was said are over, those after it are still to come.
-// It reports false when saidText is not the beginning of a's text.
+// A source is not cited again for what was said. It reports false when saidText
+// is not the beginning of a's text.
 func Rest(a Answer, saidText string) (Answer, bool) {
 	if !strings.HasPrefix(a.Text(), saidText) {
 		return Answer{}, false
@@ -29,6 +33,7 @@ func Rest(a Answer, saidText string) (Answer, bool) {
 		saidText = saidText[n:]
 		if n < len(k.Text) {
 			k.Text = k.Text[n:]
+			k.Cites = slices.DeleteFunc(slices.Clone(k.Cites), func(c Cite) bool { return !strings.Contains(k.Text, c.Phrase) })
 			rest.Blocks = append(append(rest.Blocks, k), a.Blocks[i+1:]...)
 			return rest, true
 		}
@@ -37,14 +42,14 @@ func Rest(a Answer, saidText string) (Answer, bool) {
 }
 
 // afterSearches leaves out of a, which is the rest of whole, what came before
-// the n-th hosted search was over.
+// the n-th search, or run of code, of the provider's own was over.
 func (a Answer) afterSearches(whole Answer, n int) Answer {
 	said := len(whole.Blocks) - len(a.Blocks)
 	for i, k := range whole.Blocks {
 		if n == 0 {
 			break
 		}
-		if k.Kind == SearchBlock {
+		if k.Kind == SearchBlock || k.Kind == CodeBlock {
 			n--
 			if i >= said {
 				a.Blocks = whole.Blocks[i+1:]

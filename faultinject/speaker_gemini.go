@@ -89,13 +89,10 @@ func (geminiSpeaker) inBand(f InBand, k errorKind, p Position, _ []byte) []byte 
 // and this is what its readers take (WIRE 3.5).
 func geminiPing(chunk []byte, _ int) []byte {
 	const payload = `{"usageMetadata": {"promptTokenCount": 1,"totalTokenCount": 1}}`
-	switch {
-	case bytes.HasPrefix(chunk, []byte("data:")) && !bytes.HasSuffix(chunk, []byte("\r\n")):
-		return FrameLF.event("", payload, false)
-	case len(chunk) == 0, bytes.HasPrefix(chunk, []byte("data:")), bytes.HasPrefix(chunk, []byte("\xef\xbb\xbf")):
+	if len(chunk) == 0 {
 		return FrameCRLF.event("", payload, false)
 	}
-	return FrameArray.event("", payload, false)
+	return framingOf(chunk).event("", payload, false)
 }
 
 // geminiTune: models of version 4 decode long enough to need continuation

@@ -171,6 +171,7 @@ func (d *drive) copyEvents(body io.Reader) Ending {
 			}
 			raw := bytes.Clone(pending[:size])
 			pending = pending[size:]
+			d.pos.Framing = framingOf(raw)
 			if end := d.event(Event{classify(raw), raw}); end != "" {
 				return end
 			}

@@ -67,7 +67,7 @@ func (ts *turns) understand(header string, p Prompt, prefills bool, tell teller)
 	case p.Checkpoint > 0:
 		t, ok = t.afterCheckpoint(p.Checkpoint), true
 	case manner == Prefill:
-		t, ok = t.afterPrefill(said), true
+		t, ok = t.afterPrefill(said, partial.Searches), true
 	case manner == Asked:
 		t, ok = t.afterAsking(said, partial.Searches, p.Turns[len(p.Turns)-1].Text)
 	}
@@ -108,9 +108,9 @@ func (ts *turns) recall(header string, base Prompt, tell teller) recollection {
 // afterPrefill settles a request that ends in a partial answer. A prefill that
 // is not how the answer begins is the caller's own: the model says its whole
 // answer after it.
-func (r recollection) afterPrefill(said string) recollection {
-	if rest, ok := restTrimmed(r.whole, said); ok && said != "" {
-		r.rest = rest
+func (r recollection) afterPrefill(said string, searches int) recollection {
+	if rest, ok := restTrimmed(r.whole, said); ok && (said != "" || searches > 0) {
+		r.rest = rest.afterSearches(r.whole, searches)
 		r.c = Continuation{Manner: Prefill, Said: said}
 		return r
 	}
