@@ -194,7 +194,7 @@ func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
 	none := turn.Snapshot{Head: f.src.Head, Usage: f.src.Usage}
 	s.mark.Recede(&none) // what this client does not have is no part of the turn any more
 	if !f.gate {
-		s.open(s.asIs(nil))
+		s.startOver()
 		return s, s.end()
 	}
 	s.gate, s.visible, s.healing = true, true, true

@@ -46,11 +46,11 @@ func (s *Stream) carryOn(said *turn.Snapshot) {
 	s.inherit(said)
 	s.tokens.count(said.Usage)
 	if said.Head == nil || len(s.said.Blocks) == 0 && !said.Finished() {
-		// Nothing that a client could be shown: the request starts over.
+		// Nothing that a client could be shown.
 		s.said = turn.Snapshot{}
 		s.mark.Recede(&s.said)
 		s.out, s.plan = s.out[:0], pendingPlan{}
-		s.open(s.asIs(nil))
+		s.startOver()
 		return
 	}
 	s.openGate(Head{Status: 200, Stream: true})
@@ -63,6 +63,17 @@ func (s *Stream) carryOn(said *turn.Snapshot) {
 		return
 	}
 	s.goOn()
+}
+
+// startOver sends the request of a turn again of which no client has anything. Its
+// process had sent it, as far as anybody knows: what must not happen twice is not
+// sent again.
+func (s *Stream) startOver() {
+	if s.req.Committed || len(s.req.HostedTools) > 0 {
+		s.goOn()
+		return
+	}
+	s.open(s.asIs(nil))
 }
 
 // goOn decides how to go on with a turn whose process is gone.
