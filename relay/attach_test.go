@@ -10,6 +10,7 @@ import (
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/interactions"
 	"github.com/unbroken-llm/unbroken/dialect/openairesponses"
+	"github.com/unbroken-llm/unbroken/faultinject"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/relay"
@@ -325,4 +326,88 @@ func (k keeper) killed(t *testing.T, at int) relaytest.Result {
 		t.Fatal(err)
 	}
 	return dead
+}
+
+// What the provider does not hold any more is gone on with as with any other: the
+// answer to a cursor, whatever it is, is free, and the client never hears of it.
+func TestWhatIsNotHeldAnyMoreIsContinued(t *testing.T) {
+	for _, k := range keepers(t)[:1] {
+		want, err := responses.read(k.stream())
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, _, err := relaytest.Fold(k.d, mustParse(k.d, []byte(k.request)), k.stream())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := relaytest.AnswerOf(snap)
+		refusals := map[string]relaytest.Reply{
+			"404":        {Status: 404, Chunks: [][]byte{[]byte(`{"error":{"message":"Response with id not found.","type":"invalid_request_error"}}`)}},
+			"400":        {Status: 400, Chunks: [][]byte{[]byte(`{"error":{"message":"This response can no longer be streamed.","type":"invalid_request_error"}}`)}},
+			"403":        {Status: 403},
+			"405":        {Status: 405},
+			"a document": {Chunks: [][]byte{[]byte(`{"id":"resp_1","status":"completed"}`)}},
+			"a page":     {Chunks: [][]byte{[]byte(`<html>`)}},
+			"nothing":    {},
+			"garbage":    {Chunks: [][]byte{[]byte("data: {\"garbage\n\n")}},
+		}
+		for name, refusal := range refusals {
+			t.Run(k.name+"/"+name, func(t *testing.T) {
+				for _, at := range k.cuts() {
+					if at < len(k.held.Units[0]) || k.ended(at) {
+						continue
+					}
+					for _, dies := range []bool{false, true} {
+						asked := 0
+						provider := func(q relaytest.Request) relaytest.Reply {
+							h := k.held
+							h.Cuts, h.End.How = []int{at}, interrupt.Reset
+							switch r, first := h.Answer(q); {
+							case q.Method == "GET":
+								asked++
+								return refusal
+							case first && !dies:
+								return r
+							case !q.Derived:
+								return relaytest.Reply{Chunks: relaytest.Renamed(k.held.Units)}
+							}
+							rest, err := relaytest.Continue(answer, q.Body, "", relaytest.Honest, "[[COMPLETE]]")
+							if err != nil {
+								t.Fatal(err)
+							}
+							return relaytest.Reply{Chunks: relaytest.RenderResponses(rest, faultinject.Options{Model: "gpt-4o", ID: "again"})}
+						}
+						w := k.world()
+						w.Dialect = strictResponses{}
+						var res relaytest.Result
+						var err error
+						if dies {
+							res, err = w.Resume([]byte(k.request), k.killed(t, at).Log, provider)
+						} else {
+							res, err = w.Run([]byte(k.request), provider)
+						}
+						if err == nil && res.Broken != "" {
+							err = fmt.Errorf("law: %s", res.Broken)
+						}
+						if err != nil {
+							t.Fatalf("cut at %d: %v", at, err)
+						}
+						got, err := responses.read(res.Body)
+						if err != nil || got.String() != want.String() || asked != 1 {
+							t.Fatalf("cut at %d, dies %v: %v, asked %d times, plans %v\n got %v\nwant %v", at, dies, err, asked, res.Plans(), got, want)
+						}
+						if err := checkpointed(k.d, []byte(k.request), res); err != nil {
+							t.Fatalf("cut at %d, dies %v: %v", at, dies, err)
+						}
+						if s := res.Notes[len(res.Notes)-1].Summary; !dies && s.Recoveries != 1 {
+							t.Fatalf("cut at %d: %d recoveries", at, s.Recoveries)
+						}
+						if len(res.Abandoned) > 0 {
+							t.Fatalf("cut at %d: what is not there was cancelled", at)
+						}
+					}
+				}
+			})
+		}
+	}
 }

@@ -109,6 +109,11 @@ func (w World) Run(body []byte, p Provider) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	return w.RunAs(req, body, p)
+}
+
+// RunAs is Run for a request of which something else goes up first.
+func (w World) RunAs(req *dialect.Request, body []byte, p Provider) (Result, error) {
 	s, fx := relay.New(w.Config, w.Dialect, req, body, epoch)
 	return w.drive(s, fx, body, p, false, nil)
 }
