@@ -70,6 +70,9 @@ type Cause struct {
 	RejectsPrefill bool
 	// ContextOverflow: the prompt does not fit this model.
 	ContextOverflow bool
+	// Slow: text flows, but less of it than the route wants (IdleStall). What is
+	// that slow stays so: another target is the better choice.
+	Slow bool
 	// Filtered: the content was refused as content; no other target is asked to
 	// take it.
 	Filtered bool

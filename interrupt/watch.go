@@ -231,6 +231,7 @@ func (w *Watch) Check(now time.Time) Cause {
 			w.span, w.said = now, 0
 			return Cause{}
 		}
+		c.Slow = true
 		c.Type, c.Message = "slow_drip", "less than "+strconv.Itoa(w.limits.Floor)+" bytes a second for "+limit.String()
 	}
 	return c

@@ -81,7 +81,7 @@ func (f Facts) where() Where {
 			return Next
 		}
 		return Here
-	case c.NotAsked(), c.Kind == interrupt.FirstTokenTimeout, c.RetryAfter > min(MaxRetryAfter, f.WaitLeft), f.Tries >= MaxTries:
+	case c.NotAsked(), c.Kind == interrupt.FirstTokenTimeout, c.Slow, c.RetryAfter > min(MaxRetryAfter, f.WaitLeft), f.Tries >= MaxTries:
 		return Next
 	case f.Visible && f.Words && f.Manner == turn.NoManner && f.Next.Manner != turn.NoManner:
 		return Next

@@ -160,6 +160,8 @@ func (f *Facts) set(key, name, arg string) error {
 		f.Larger = Option{true, manner(arg)}
 	case "cause=overflow":
 		f.Cause.ContextOverflow = true
+	case "cause=slow":
+		f.Cause.Slow = true
 	case "cause=filtered":
 		f.Cause.Filtered = true
 	case "retries=" + name:

@@ -20,7 +20,7 @@ const (
 // pace keeps an upstream in trouble from being asked more than half as often again
 // as it is asked when all is well: 1.5 times the healthy rate, in any second.
 // Clients' own requests are counted, never held back; recoveries and retries get
-// what those leave, and at least half of the healthy rate themselves, so that a
+// what those leave, and at least a quarter of the healthy rate themselves, so that a
 // rush of newcomers does not starve the turns that are half told.
 //
 // The healthy rate is that of the clients' requests that were answered, over the
@@ -81,7 +81,7 @@ func (p *pace) unasked(given time.Duration) {
 // full is for how long there is no room for one more.
 func (p *pace) full(now time.Duration) time.Duration {
 	healthy := p.healthy()
-	most, share := max(paceFloor, int(healthy*3/2)), max(1, int(healthy/2))
+	most, share := max(paceFloor, int(healthy*3/2)), max(1, int(healthy/4))
 	all, again := 0, 0
 	for i := range p.recent {
 		all += p.recent[i].all

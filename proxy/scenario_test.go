@@ -233,6 +233,9 @@ func TestScenarioSilentRoute(t *testing.T) {
 		if m := models(t, a.body); len(m) != 1 || !m["other-model"] {
 			t.Errorf("the caller is told it was %v", m)
 		}
+		if x := c.a.Log()[0]; x.Ending != faultinject.ClientClosed || x.Status != 200 {
+			t.Errorf("the silent one answered %d and ended as %q", x.Status, x.Ending)
+		}
 		if g := c.b.Log()[0].Received.Sub(c.a.Log()[0].Received); g < 400*time.Millisecond {
 			t.Errorf("given up after %v", g)
 		}
@@ -352,10 +355,13 @@ func TestScenarioAccounting(t *testing.T) {
 	})
 }
 
-// A primary goes down, traffic moves, and moves back: every request is served, what
-// the primary sees while it is down is two tries until the breaker opens and a probe
-// now and then, and it is found again without anybody's help.
+// A primary is down for a while, and twenty requests come meanwhile, one after the
+// other: all are served by the fallback, what the primary sees is two tries each until
+// the breaker opens and a probe now and then, and it is back before as many requests
+// have come as come in thirty seconds of life.
 func TestScenarioPrimaryGoesAndComesBack(t *testing.T) {
+	// 60 s of outage, a request every 4 s, 15 s of rest, back within 30 s: at a 40th.
+	const every, rest, back = 100 * time.Millisecond, 375 * time.Millisecond, 750 * time.Millisecond
 	var down atomic.Bool
 	first := newProvider(t, func(a *asked) {
 		if down.Load() {
@@ -367,7 +373,6 @@ func TestScenarioPrimaryGoesAndComesBack(t *testing.T) {
 		a.end()
 	})
 	second := newProvider(t, func(a *asked) { a.stream(); a.chunks(oc("second"), fr("stop"), done); a.end() })
-	const rest = 300 * time.Millisecond
 	s := start(t, first, func(c *Config) {
 		c.Breaker = BreakerConfig{Failures: 5, Window: 5 * time.Second, Open: rest}
 		c.Upstreams = append(c.Upstreams, Upstream{Name: "backup", URL: second.url(), Credential: upstream.Field{Name: "Authorization", Value: "own"}})
@@ -391,6 +396,7 @@ func TestScenarioPrimaryGoesAndComesBack(t *testing.T) {
 		if got := ask(); got != "second" {
 			t.Errorf("served by %s while the first was down", got)
 		}
+		time.Sleep(every) // the callers' pace
 	}
 	// Five failures in fives of a hundred open it; a try that was under way then
 	// may still land. Afterwards there is one probe per rest.
@@ -398,8 +404,17 @@ func TestScenarioPrimaryGoesAndComesBack(t *testing.T) {
 	if n := first.hits() - before; n > 6+probes {
 		t.Errorf("the primary was asked %d times while it was down, want at most %d", n, 6+probes)
 	}
+	if n := second.hits(); n != 20 {
+		t.Errorf("the fallback was asked %d times, want 20", n)
+	}
 	down.Store(false)
-	eventually(t, "traffic is back on the primary", func() bool { return ask() == "first" })
+	tries := 1
+	for ; ask() != "first"; tries++ {
+		time.Sleep(every)
+	}
+	if most := int(back/every) + 1; tries > most {
+		t.Errorf("back on the primary with request %d, want %d at most", tries, most)
+	}
 	if got := ask(); got != "first" {
 		t.Errorf("and stays there: %s", got)
 	}
