@@ -106,7 +106,9 @@ func canonical(dst, raw []byte) []byte {
 		dst = append(dst, '[')
 		es := jsonwalk.Elements(raw)
 		for val, ok := es.Next(); ok; val, ok = es.Next() {
-			dst = canonical(dst, val)
+			if !cachePoint(val) {
+				dst = canonical(dst, val)
+			}
 		}
 		return append(dst, ']')
 	case jsonwalk.KindString:
@@ -121,6 +123,18 @@ func canonical(dst, raw []byte) []byte {
 // a cache mark, or the type that the Responses API assumes of a message.
 func varies(key, val []byte) bool {
 	return string(key) == "cache_control" || string(key) == "type" && string(val) == `"message"`
+}
+
+// cachePoint reports whether a block is nothing but a cache mark, as Bedrock has
+// them.
+func cachePoint(block []byte) bool {
+	if jsonwalk.KindOf(block) != jsonwalk.KindObject {
+		return false
+	}
+	w := jsonwalk.Members(block)
+	key, _, _ := w.Next()
+	_, _, more := w.Next()
+	return string(key) == "cachePoint" && !more
 }
 
 // onlyText is the escaped text of a list that is one text part.

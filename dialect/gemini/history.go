@@ -10,13 +10,13 @@ import (
 var _ dialect.Historian = Dialect{}
 
 // Answers implements dialect.Historian.
-func (Dialect) Answers(body []byte) bool {
+func (grammar) Answers(body []byte) bool {
 	return bytes.Contains(body, []byte(`"functionResponse"`)) || bytes.Contains(body, []byte(`"function_response"`))
 }
 
 // History implements dialect.Historian. The parts of a content that answers calls
 // must be as many as the calls, so that a note is a member of the last response.
-func (Dialect) History(body []byte) dialect.History {
+func (grammar) History(body []byte) dialect.History {
 	c := dialect.NewChronicle("")
 	es := jsonwalk.Elements(member(body, "contents"))
 	for content, ok := es.Next(); ok; content, ok = es.Next() {
