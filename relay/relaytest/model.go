@@ -154,8 +154,8 @@ func anchorOf(body []byte) string {
 	}
 	for _, marks := range [][2]string{{"<end>", "</end>"}, {"→", "←"}} {
 		if _, rest, ok := strings.Cut(said, marks[0]); ok {
-			if anchor, _, ok := strings.Cut(rest, marks[1]); ok {
-				return anchor
+			if end := strings.LastIndex(rest, marks[1]); end >= 0 { // the anchor may hold marks of its own
+				return rest[:end]
 			}
 		}
 	}
