@@ -57,7 +57,7 @@ func (s *Stream) grasp() {
 
 // ungrasp forgets it: what comes is another generation.
 func (s *Stream) ungrasp() {
-	s.holds.grip, s.holds.lost, s.holds.again = dialect.Grip{}, false, nil
+	s.holds.grip, s.holds.lost = dialect.Grip{}, false
 	if s.said.Held != "" {
 		s.said.Held = ""
 		s.touch(1)
@@ -68,7 +68,7 @@ func (s *Stream) ungrasp() {
 // [dialect.Checkpointer].
 func (s *Stream) behind() (text []byte, ok bool) {
 	c, can := s.d.(dialect.Checkpointer)
-	if !can || s.holds.astray || !s.visible {
+	if !can || s.holds.astray || !s.visible && !s.contentful() {
 		return nil, false
 	}
 	said := s.said
@@ -104,7 +104,10 @@ func (s *Stream) resume(p planner.Plan) {
 		return
 	}
 	if s.holding && !s.calls() {
-		s.release()
+		if s.release(); !s.visible {
+			s.show()
+			s.healing = true
+		}
 		s.lastNew = s.now
 	}
 	s.retreat()
