@@ -363,3 +363,25 @@ func TestFramesPassByteForByte(t *testing.T) {
 		}
 	}
 }
+
+// A character that some readers of event streams take for a line end stands in frames as it came: to spell it out, as
+// relay does in events of its own, would break the frame's length and checksum, where the same bytes are by chance, too.
+func TestFramesKeepLineSeparators(t *testing.T) {
+	w := relaytest.World{Dialect: bedrock.Converse{}, Config: relay.Config{Targets: []relay.Target{{Ability: targets[0].ability}}}}
+	res, err := w.Run([]byte(converse.fallback), func(q relaytest.Request) relaytest.Reply {
+		start, text := frameOf("messageStart", `{"role":"assistant"}`), func(s string) string {
+			return frameOf("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"`+s+`"}}`)
+		}
+		if q.N == 1 {
+			return relaytest.Reply{Chunks: [][]byte{[]byte(start + text("One "))}}
+		}
+		return relaytest.Reply{Chunks: [][]byte{[]byte(start + text("two\u2028three") +
+			frameOf("contentBlockStop", `{"contentBlockIndex":0}`) + frameOf("messageStop", `{"stopReason":"end_turn"}`))}}
+	})
+	if err != nil || res.Broken != "" || res.End != relay.Clean {
+		t.Fatalf("%v %s, ended %v as %s", err, res.Broken, res.End, res.Outcome())
+	}
+	if m, err := readConverse(res.Body); err != nil || m.text != "One two\u2028three" {
+		t.Errorf("read %q, %v", m.text, err)
+	}
+}
