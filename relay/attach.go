@@ -25,6 +25,8 @@ type provision struct {
 	left *turn.Snapshot
 	// attached counts the attempts for which nothing was paid again.
 	attached int
+	// same is what the client has of a generation that is to be told from its start.
+	same *same
 	// again is what a stream that goes on from a point says again first.
 	again []byte
 	// reworded: the first attempt's body is not the one to send again.
@@ -126,9 +128,13 @@ func (s *Stream) attach() {
 func (s *Stream) attached() {
 	h := &s.hop
 	if h.track == nil {
-		h.start(s.d, s.d.NewDecoder(s.req), pass, s.cfg.MaxEvent)
+		how := pass
+		if s.holds.same != nil {
+			how = joinSame
+		}
+		h.start(s.d, s.d.NewDecoder(s.req), how, s.cfg.MaxEvent)
 		h.watch(s.d, s.req)
-		h.whole = true
+		h.same, h.whole = s.holds.same, true
 		return
 	}
 	h.rescan(s.d, s.cfg.MaxEvent)

@@ -411,3 +411,91 @@ func TestWhatIsNotHeldAnyMoreIsContinued(t *testing.T) {
 		}
 	}
 }
+
+// The connection that had the turn is lost at every place, and one that followed it,
+// whose client has it in its own words, attaches for it.
+func TestHeldIsCarriedOnByWhoFollowedIt(t *testing.T) {
+	for _, k := range keepers(t) {
+		t.Run(k.name, func(t *testing.T) {
+			want := k.told(t, k.stream())
+			for i, at := range k.cuts() {
+				if at < len(k.held.Units[0]) || k.ended(at) {
+					continue
+				}
+				dead := k.killed(t, at)
+				for _, cuts := range [][]int{nil, {at, len(k.stream()) * (i + 1) / (2*len(k.held.Units) + 2)}} {
+					h := k.held
+					h.Cuts, h.End.How = cuts, interrupt.Reset
+					what := fmt.Sprintf("lost at %d, then cut at %v", at, cuts)
+					res, err := k.world().Follow([]byte(k.request), dead.Log, 1+len(dead.Log)*7%977, func(q relaytest.Request) relaytest.Reply {
+						r, ok := h.Answer(q)
+						if q.Method == "" || !ok {
+							t.Fatalf("%s: attempt %d asks for %q", what, q.N, q.Body)
+						}
+						return r
+					})
+					if err == nil && res.Broken != "" {
+						err = fmt.Errorf("law: %s", res.Broken)
+					}
+					if err != nil || res.End != relay.Clean {
+						t.Fatalf("%s: %v, %v %s %v\n%s", what, err, res.End, res.Outcome(), res.Plans(), res.Body)
+					}
+					if got := k.told(t, res.Body); got != want {
+						t.Fatalf("%s:\ngot\n%s\nwant\n%s\n%s", what, got, want, res.Body)
+					}
+					if err := checkpointed(k.d, []byte(k.request), res); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// told is the message that a client of the dialect makes of a stream.
+func (k keeper) told(t *testing.T, stream []byte) string {
+	t.Helper()
+	if k.d.Name() == "responses" {
+		m, err := responses.read(stream)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, stream)
+		}
+		return m.String()
+	}
+	s, faults, err := relaytest.Fold(k.d, mustParse(k.d, []byte(k.request)), stream)
+	if err != nil || len(faults) > 0 {
+		t.Fatalf("%v %v in\n%s", err, faults, stream)
+	}
+	return relaytest.Outline(s)
+}
+
+// What is told again and turns out to be another generation leaves no trace.
+func TestAnotherGenerationIsNoneOfOurs(t *testing.T) {
+	k := keepers(t)[0]
+	dead := k.killed(t, bytes.Index(k.stream(), []byte(`"delta":"4"`)))
+	h := k.held
+	h.Units = nil
+	for _, u := range k.held.Units {
+		h.Units = append(h.Units, bytes.ReplaceAll(u, []byte(`"delta":" equals"`), []byte(`"delta":" is"`)))
+	}
+	snap, _, _ := relaytest.Fold(k.d, mustParse(k.d, []byte(k.request)), k.stream())
+	res, err := k.world().Follow([]byte(k.request), dead.Log, 1<<20, func(q relaytest.Request) relaytest.Reply {
+		if r, ok := h.Answer(q); ok && q.Method != "" {
+			return r
+		}
+		body, err := strictResponses{}.Continue(mustParse(k.d, []byte(k.request)), snap, dialect.Continuation{Manner: turn.Asked, Anchor: 40, Sentinel: "[[COMPLETE]]"})
+		if err != nil || len(body) == 0 {
+			t.Fatal(err)
+		}
+		return relaytest.Reply{Chunks: relaytest.RenderResponses(faultinject.Answer{Finish: faultinject.FinishStop, Blocks: []faultinject.Block{{Kind: faultinject.TextBlock, Text: "2 + 2 equals 4."}}}, faultinject.Options{Model: "gpt-4o", ID: "again"})}
+	})
+	if err != nil || res.Broken != "" || res.End != relay.Clean {
+		t.Fatalf("%v, law %q, %v %s", err, res.Broken, res.End, res.Outcome())
+	}
+	if p := fmt.Sprint(res.Plans()); p != "[resume(provider_holds_generation) r1_continue_text(text)]" || k.told(t, res.Body) != k.told(t, k.stream()) {
+		t.Errorf("%s\n%s", p, res.Body)
+	}
+	if len(res.Abandoned) > 0 {
+		t.Errorf("abandoned %+v", res.Abandoned)
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/unbroken-llm/unbroken/dialect"
-	"github.com/unbroken-llm/unbroken/interrupt"
-	"github.com/unbroken-llm/unbroken/planner"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -190,6 +188,12 @@ func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
 	f.ended = true
 	s.mark, s.offset, s.taken = f.mark, f.mark.Size(), true
 	s.begin(now)
+	s.holds.grip = dialect.Grip{ID: f.src.Held}
+	if !f.gate && s.grip().Held() {
+		s.holds.left, s.healing = &f.src, true
+		s.goOn()
+		return s, s.end()
+	}
 	s.tokens.count(f.src.Usage)
 	none := turn.Snapshot{Head: f.src.Head, Usage: f.src.Usage}
 	s.mark.Recede(&none) // what this client does not have is no part of the turn any more
@@ -201,14 +205,10 @@ func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
 	s.said = f.said
 	s.pulse.open = f.pulse.open
 	s.pulse.begin(f.said.Seq)
-	s.said.Usage = f.src.Usage
+	s.said.Usage, s.said.Held = f.src.Usage, f.src.Held
+	s.holds.same = f.samePlaces()
 	s.lastOut, s.sum = f.lastOut, f.sum
 	s.touch(1)
-	cause := interrupt.Cause{Kind: interrupt.ConnectionReset, Message: "the process that held the turn is gone"}
-	s.first = refusal{set: true, cause: cause}
-	p := planner.Decide(s.facts(cause))
-	s.note(Note{Kind: NoteInterrupted, Cause: cause, Plan: p, Manner: p.Manner})
-	s.turnTo(p.To)
-	s.act(p, cause)
+	s.goOn()
 	return s, s.end()
 }

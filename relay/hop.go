@@ -18,13 +18,16 @@ const (
 	// joinAnew: the attempt is the whole turn again, under the identity that
 	// the client already has.
 	joinAnew
+	// joinSame: the attempt is the generation that the client has part of, from its
+	// start.
+	joinSame
 	// reattach: the attempt is the last one on another connection, and goes on as
 	// that one was joined.
 	reattach
 )
 
 func (m joinMode) String() string {
-	return [...]string{"pass", "join_text", "join_anew", "reattach"}[m]
+	return [...]string{"pass", "join_text", "join_anew", "join_same", "reattach"}[m]
 }
 
 // hop is the state of one attempt's event stream.
@@ -66,6 +69,7 @@ type hop struct {
 
 	track     dialect.Tracker // its decoder, where the provider may hold the generation; else nil
 	veil      dialect.Veiler  // its decoder, if the client sees other events; else nil
+	same      *same           // what the client has of it, in joinSame
 	grasped   bool            // the provider does hold it
 	elsewhere bool            // it was attached to again: what comes may have been here before
 	whole     bool            // it is another attempt's generation, which is to come from its start

@@ -334,18 +334,38 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 				d.Kind = turn.Skip
 			}
 		case turn.Open:
+			if h.same != nil {
+				settled, wrong := h.same.opens(s, d)
+				if wrong {
+					cut = cutAstray
+				}
+				if settled {
+					break
+				}
+			}
 			s.placeBlock(d, &next, &index)
 		case turn.Text:
 			prose := h.prose(d.Block)
+			if h.same != nil && h.same.text(s, d) {
+				cut = cutAstray
+				break
+			}
+			if d.Kind == turn.Skip {
+				break
+			}
 			if s.locate(d) && prose {
 				cut = s.trim(d)
 			}
 		case turn.Sign, turn.Extra, turn.Close:
+			if h.same != nil && h.same.past(d.Block) {
+				d.Kind = turn.Skip
+				break
+			}
 			s.locate(d)
 		case turn.Count:
 			d.Usage = s.tokens.merge(d.Usage)
 		case turn.Finish:
-			if len(h.again) > 0 {
+			if len(h.again) > 0 || h.same != nil && !h.same.whole() {
 				s.strayed()
 				return
 			}
@@ -354,8 +374,11 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 				return
 			}
 		case turn.Opaque:
-			if d.Block >= 0 {
+			switch {
+			case d.Block >= 0:
 				s.locate(d)
+			case h.same != nil && !h.fresh:
+				d.Kind = turn.Skip
 			}
 		case turn.Skip, turn.Terminal, turn.Pulse, turn.Fault:
 		}
@@ -391,6 +414,8 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 	h := &s.hop
 	to := -1
 	switch {
+	case h.mode == joinSame:
+		to = *next
 	case d.Of == turn.Reasoning || d.Of == turn.Redacted:
 		switch n := len(s.said.Blocks) - 1; {
 		case h.mode == joinText && s.plan.manner != turn.Provider:
@@ -518,11 +543,11 @@ func (s *Stream) trim(d *turn.Delta) cutoff {
 	return cut
 }
 
-// strayed ends an attempt that was to go on from a point in the stream and does not
-// say again what was said behind it.
+// strayed ends an attempt that was to say again what the provider said before, and
+// says something else.
 func (s *Stream) strayed() {
 	s.note(Note{Kind: NoteSeam, Reason: "diverged", Manner: s.plan.manner})
-	s.interrupted(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "diverged", Message: "the provider did not go on from its own checkpoint"})
+	s.interrupted(interrupt.Cause{Kind: interrupt.SeamFailed, Type: "diverged", Message: "the provider does not say again what it said"})
 }
 
 // within cuts a text at the sentinel.
