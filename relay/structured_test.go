@@ -278,9 +278,9 @@ func TestAStructuredAnswerCutAtEveryByteIsWhole(t *testing.T) {
 				if a.d.Traits().Appends && g.manner == turn.Asked {
 					continue // nothing is asked there
 				}
-				step := 97 + 2*i
+				step := 193 + 2*i
 				if g.manner == a.main && !main {
-					step, main = everyByte(8), true
+					step, main = everyByte(16), true
 				}
 				for k := n % step; k <= len(doc); k += step {
 					cuts++

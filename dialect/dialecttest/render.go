@@ -137,8 +137,9 @@ func fail(t *testing.T, d dialect.Dialect, c Case) {
 	said.Truncate(len(said.Blocks))
 	f := dialect.Failure{Cause: "TruncatedEOF", Reason: "budget_spent", Type: "overloaded_error", Status: 529, Message: "a \"quoted\" message"}
 	faults := 0
+	dec := d.NewDecoder(req)
 	for _, e := range UnitsOf(d, d.Fail(nil, said, f)) {
-		ds, err := d.NewDecoder(req).Decode(nil, e)
+		ds, err := dec.Decode(nil, e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,6 +38,8 @@ func TestContinue(t *testing.T) {
 		{"a finished message without reasoning goes plain", begin("resp_A").message(0, "msg_1", "Look. ").closes(0, "msg_1", "Look. ").message(1, "msg_2", "So it"), `{"role":"assistant","content":"Look. ","phase":"final_answer"},` + partial},
 		{"unfinished calls and blank texts go", begin("resp_A").message(0, "msg_1", "So it").closes(0, "msg_1", "So it").message(1, "msg_2", " ").closes(1, "msg_2", " ").call(2, "fc_1", `{"a`), partial},
 		{"only what ran", search(begin("resp_A"), 0), ws},
+		{"reasoning goes with the first item behind it only", search(search(reasoned(0), 1), 2), signed + "," + ws + "," + ws},
+		{"reasoning whose own message broke off goes with no later item (D9)", search(reasoned(0).message(1, "msg_1", "So it"), 2), partial + "," + ws},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			req := dialecttest.Parse(t, d, []byte(`{"model":"gpt-5","stream":true,"background":true,"input":[{"role":"user","content":"Hi"}],"previous_response_id":"resp_0","max_output_tokens":100}`))
