@@ -32,8 +32,9 @@ func Rest(a Answer, saidText string) (Answer, bool) {
 		n := min(len(saidText), len(k.Text))
 		saidText = saidText[n:]
 		if n < len(k.Text) {
+			said := k.Text[:n]
 			k.Text = k.Text[n:]
-			k.Cites = slices.DeleteFunc(slices.Clone(k.Cites), func(c Cite) bool { return !strings.Contains(k.Text, c.Phrase) })
+			k.Cites = slices.DeleteFunc(slices.Clone(k.Cites), func(c Cite) bool { return strings.Contains(said, c.Phrase) })
 			rest.Blocks = append(append(rest.Blocks, k), a.Blocks[i+1:]...)
 			return rest, true
 		}
