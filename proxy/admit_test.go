@@ -2,10 +2,12 @@ package proxy
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,7 +79,7 @@ func TestLocalhostIsBothLoopbacks(t *testing.T) {
 		ls[0].Addr().(*net.TCPAddr).Port != ls[1].Addr().(*net.TCPAddr).Port {
 		t.Errorf("listens on %v", ls)
 	}
-	if _, err := Listen(ls[0].Addr().String()); err == nil || !strings.Contains(err.Error(), "in use; stop what uses it") {
+	if _, err := Listen(ls[0].Addr().String()); !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "in use; stop what uses it") {
 		t.Errorf("busy port: %v", err)
 	}
 }

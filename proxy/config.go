@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -200,6 +201,8 @@ func (u *Upstream) parse() (*url.URL, error) {
 		return nil, fmt.Errorf("upstream %q: URL must start with https://, http:// or h2c://", u.Name)
 	case base.Hostname() == "":
 		return nil, fmt.Errorf("upstream %q: URL has no host", u.Name)
+	case !validPort(base.Port()):
+		return nil, fmt.Errorf("upstream %q: port %s does not exist: the last one is 65535", u.Name, base.Port())
 	case base.User != nil:
 		return nil, fmt.Errorf("upstream %q: put the credential into a header, not into the URL", u.Name)
 	case base.RawQuery != "" || base.Fragment != "" || base.ForceQuery:
@@ -215,6 +218,15 @@ func (u *Upstream) parse() (*url.URL, error) {
 		return nil, fmt.Errorf("upstream %q: unknown dialect %q", u.Name, u.Dialect)
 	}
 	return base, nil
+}
+
+// validPort reports whether a port, of digits or empty, is one.
+func validPort(s string) bool {
+	if s == "" {
+		return true
+	}
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }
 
 // validName keeps names usable as one path segment, a metric label and a log field.

@@ -38,6 +38,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	end, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	closed := s.http.ShutdownWithContext(end)
+	s.listeners.close()
 	close(s.closed)
 	s.work.Wait()
 	s.dog.stop()

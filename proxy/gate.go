@@ -162,10 +162,10 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *request) bool {
 	case errLeft:
 		hangUp(ctx)
 	case errDraining:
-		refuse(ctx, r.to.family, fasthttp.StatusServiceUnavailable, "", err.Error())
+		refuse(ctx, r.tongue(), fasthttp.StatusServiceUnavailable, err.Error())
 		ctx.Response.Header.Set("Retry-After", "1")
 	default:
-		refuse(ctx, r.to.family, fasthttp.StatusTooManyRequests, "rate_limit_error", err.Error())
+		refuse(ctx, r.tongue(), fasthttp.StatusTooManyRequests, err.Error())
 		ctx.Response.Header.Set("Retry-After", "1")
 		ctx.Response.Header.Set("x-should-retry", "true")
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"syscall"
 )
 
@@ -13,7 +14,7 @@ import (
 func Listen(addr string) ([]net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen address %q: write host:port, for instance 127.0.0.1:8790", addr)
+		return nil, advice{fmt.Sprintf("listen address %q: write host:port, for instance 127.0.0.1:8790", addr), err}
 	}
 	if host != "localhost" {
 		l, err := listen(addr)
@@ -38,15 +39,49 @@ func Listen(addr string) ([]net.Listener, error) {
 	return nil, err
 }
 
+// advice says what to do about an error, in its place.
+type advice struct {
+	text string
+	err  error
+}
+
+func (a advice) Error() string { return a.text }
+func (a advice) Unwrap() error { return a.err }
+
 func listen(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listen on %s: the port is in use; stop what uses it or choose another with --listen", addr)
+		return nil, advice{"listen on " + addr + ": the port is in use; stop what uses it or choose another with --listen", err}
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listen on %s: not permitted; choose a port above 1023 with --listen", addr)
+		return nil, advice{"listen on " + addr + ": not permitted; choose a port above 1023 with --listen", err}
 	}
 	return nil, fmt.Errorf("listen: %w", err)
+}
+
+// listeners are those that are served, or are about to be: a Shutdown that comes
+// between Serve and the first Accept must close them too.
+type listeners struct {
+	mu     sync.Mutex
+	all    []net.Listener
+	closed bool
+}
+
+// add reports whether l is to be served.
+func (ls *listeners) add(l net.Listener) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.all = append(ls.all, l)
+	return !ls.closed
+}
+
+func (ls *listeners) close() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.closed = true
+	for _, l := range ls.all {
+		_ = l.Close()
+	}
 }

@@ -99,7 +99,7 @@ func (p *passing) failed(ctx *fasthttp.RequestCtx, err error) {
 	switch p.life.flags.Load() {
 	case 0:
 	case flagStopped:
-		refuse(ctx, p.r.to.family, fasthttp.StatusServiceUnavailable, "", errDraining.Error())
+		refuse(ctx, p.r.tongue(), fasthttp.StatusServiceUnavailable, errDraining.Error())
 		return
 	default:
 		hangUp(ctx)
@@ -108,13 +108,13 @@ func (p *passing) failed(ctx *fasthttp.RequestCtx, err error) {
 	var e *upstream.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		refuse(ctx, p.r.to.family, fasthttp.StatusGatewayTimeout, "", "no response head within "+p.srv.cfg.PassHead.String())
+		refuse(ctx, p.r.tongue(), fasthttp.StatusGatewayTimeout, "no response head within "+p.srv.cfg.PassHead.String())
 	case errors.As(err, &e) && e.Kind == upstream.Source:
 		hangUp(ctx) // the client's body broke off
 	case errors.As(err, &e) && e.Kind == upstream.Invalid:
-		refuse(ctx, p.r.to.family, fasthttp.StatusBadRequest, "", err.Error())
+		refuse(ctx, p.r.tongue(), fasthttp.StatusBadRequest, err.Error())
 	default:
-		refuse(ctx, p.r.to.family, fasthttp.StatusBadGateway, "", err.Error())
+		refuse(ctx, p.r.tongue(), fasthttp.StatusBadGateway, err.Error())
 	}
 }
 

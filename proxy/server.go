@@ -3,12 +3,14 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -42,13 +44,14 @@ type Server struct {
 	closed    chan struct{} // closed when Shutdown has nothing left to wait for
 
 	// shared
-	seed     atomic.Uint64
-	live     atomic.Int64
-	counts   counts
-	draining atomic.Bool // Shutdown was called
-	stopping atomic.Bool // its deadline has passed
-	hurry    sync.Once
-	work     sync.WaitGroup // openings, settlers and journal writers
+	seed      atomic.Uint64
+	live      atomic.Int64
+	counts    counts
+	draining  atomic.Bool // Shutdown was called
+	stopping  atomic.Bool // its deadline has passed
+	hurry     sync.Once
+	listeners listeners
+	work      sync.WaitGroup // openings, settlers and journal writers
 }
 
 // counts are the totals of Stats.
@@ -154,7 +157,12 @@ const writeBuffer = 4<<10 + 64
 
 // Serve accepts connections until Shutdown. It may be called for several
 // listeners; one that speaks TLS is made with tls.NewListener.
-func (s *Server) Serve(l net.Listener) error { return s.http.Serve(l) }
+func (s *Server) Serve(l net.Listener) error {
+	if !s.listeners.add(l) {
+		return l.Close()
+	}
+	return s.http.Serve(l)
+}
 
 // ListenAndServe listens as [Listen] does and serves until Shutdown, or until
 // one of the listeners fails.
@@ -186,7 +194,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer func() { _ = ctx.SetWriteDeadline(time.Now().Add(s.cfg.WriteStall)) }()
 	r := s.take(ctx)
 	if status, err := r.acceptable(); err != nil {
-		refuse(ctx, nil, status, "invalid_request_error", err.Error())
+		refuse(ctx, nil, status, err.Error())
 		if status == fasthttp.StatusUpgradeRequired {
 			ctx.Response.Header.Set("Upgrade", "HTTP/1.1") // RFC 9110, section 15.5.22
 		}
@@ -194,7 +202,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	var known bool
 	if r.route, known = s.resolve(r.method, r.target, r.header); !known {
-		refuse(ctx, nil, fasthttp.StatusNotFound, "invalid_request_error", "no upstream of that name is configured")
+		refuse(ctx, nil, fasthttp.StatusNotFound, "no upstream of that name is configured")
 		return
 	}
 	if !s.admit(ctx, r) {
@@ -217,7 +225,7 @@ func (v *visit) leave(ctx *fasthttp.RequestCtx, r *request) {
 	what := recover()
 	if what != nil {
 		v.srv.cfg.Log.Error("BUG: a request panicked", "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
-		refuse(ctx, r.to.family, bug.Status, "", bug.Message)
+		refuse(ctx, r.tongue(), bug.Status, bug.Message)
 		ctx.SetConnectionClose()
 	}
 	if what != nil || !v.owned {
@@ -235,12 +243,12 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 	default:
 		var err error
 		if reason, err = s.readBody(ctx, r); err != nil {
-			hangUp(ctx) // its body broke off: nothing went upstream
+			s.unread(ctx, r, err) // nothing went upstream
 			return
 		}
 		if reason == "" {
 			if err := r.identify(); err != nil {
-				refuse(ctx, r.to.family, fasthttp.StatusBadRequest, "invalid_request_error", err.Error())
+				refuse(ctx, r.tongue(), fasthttp.StatusBadRequest, err.Error())
 				return
 			}
 		}
@@ -287,17 +295,29 @@ func (s *Server) Stats() Stats {
 	}
 }
 
+// unread ends a request whose body could not be read. Who sent it wrong is told; who
+// is gone, or silent, is not there to be.
+func (s *Server) unread(ctx *fasthttp.RequestCtx, r *request, err error) {
+	var ne net.Error
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &ne) || errors.Is(err, syscall.ECONNRESET) {
+		hangUp(ctx)
+		return
+	}
+	refuse(ctx, r.tongue(), fasthttp.StatusBadRequest, errBody.Error())
+	ctx.SetConnectionClose() // where the next request begins is anybody's guess
+}
+
 // unreadable answers what is no HTTP request.
 func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	var ne net.Error
 	switch {
 	case errors.As(err, &small):
-		refuse(ctx, nil, fasthttp.StatusRequestHeaderFieldsTooLarge, "invalid_request_error",
+		refuse(ctx, nil, fasthttp.StatusRequestHeaderFieldsTooLarge,
 			fmt.Sprintf("the request head exceeds %d bytes (MaxHeader)", s.cfg.MaxHeader))
 	case errors.As(err, &ne) && ne.Timeout():
-		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "invalid_request_error", "the request head did not arrive in time")
+		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "the request head did not arrive in time")
 	default:
-		refuse(ctx, nil, fasthttp.StatusBadRequest, "invalid_request_error", "the request cannot be parsed")
+		refuse(ctx, nil, fasthttp.StatusBadRequest, "the request cannot be parsed")
 	}
 }

@@ -201,7 +201,9 @@ func (r *request) name() (err error) {
 	id, key := r.header.Get(headerRun), r.header.Get(headerIdempotency)
 	switch {
 	case id != "":
-		r.run, err = checkpoint.ParseRunID(id)
+		if r.run, err = checkpoint.ParseRunID(id); err != nil {
+			err = errRunID
+		}
 		r.named = true
 	case key != "":
 		// Keys are as long as their makers like.

@@ -109,7 +109,11 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 		s.out = s.d.Fail(s.out, &none, s.failure(reason))
 		s.finalize(Abort, "refused:"+reason)
 	default:
-		status, body := s.d.ErrorBody(s.failure(reason))
+		f := s.failure(reason)
+		if f.Code == "" {
+			f.Code = f.Cause // no stream was interrupted
+		}
+		status, body := s.d.ErrorBody(f)
 		s.openGate(Head{Status: status, ContentType: "application/json", Final: final, RetryAfter: after})
 		s.out = append(s.out, body...)
 		s.finalize(Clean, "failed:"+reason)
@@ -123,7 +127,8 @@ func (s *Stream) failure(reason string) dialect.Failure {
 		Type: c.Type, Code: c.Code,
 	}
 	switch c.Kind {
-	case interrupt.OpenFailed, interrupt.Permanent, interrupt.BadStatus, interrupt.Provider5xxMidStream, interrupt.Canceled:
+	case interrupt.OpenFailed, interrupt.Permanent, interrupt.BadStatus, interrupt.Provider5xxMidStream, interrupt.Canceled,
+		interrupt.BreakerOpen, interrupt.StormGuard:
 		f.Message = c.Message
 	default:
 		// What a broken socket says, with its ports, helps nobody who reads an SDK's

@@ -108,7 +108,7 @@ func TestNumbers(t *testing.T) {
 	}
 	n := r.numbers()
 	want := numbers{
-		HealthyRate: 2, HealthyMost: 2, WhileAway: 1, MostInASecond: 3, MostRate: 0.8, MostOverRate: 0.4, Interrupted: 2, Recovered: 1,
+		HealthyRate: 2, HealthyMost: 2, WhileAway: 1, MostInASecond: 3, MostRate: 0.4, MostOverRate: 0.2, Interrupted: 2, Recovered: 1,
 		LongestTurn: 5, Turns: 5, Failed: 2, Share: 0.6, CalmAfter: 2,
 	}
 	if n != want {

@@ -91,7 +91,7 @@ func (r *result) rows() [][2]string {
 		{"requests a second while all was well", fmt.Sprintf("%.1f, at most %d", n.HealthyRate, n.HealthyMost)},
 		{"requests while the provider was away", fmt.Sprintf("%d in %.0f s", n.WhileAway, r.returned.Sub(r.died).Seconds())},
 		{"most requests from the death on, in any second", fmt.Sprint(n.MostInASecond)},
-		{"the same over any 5 s", fmt.Sprintf("%.1f a second, %.2f times the healthy rate", n.MostRate, n.MostOverRate)},
+		{"the same over any 10 s", fmt.Sprintf("%.1f a second, %.2f times the healthy rate", n.MostRate, n.MostOverRate)},
 		{"most recoveries in flight", fmt.Sprint(n.MostRecovering)},
 		{"most waiting for their turn", fmt.Sprint(n.MostWaiting)},
 	}

@@ -40,7 +40,7 @@ type numbers struct {
 	// WhileAway is how many requests came in vain.
 	WhileAway int `json:"requests_while_away"`
 	// MostInASecond is the most requests in any second from the death on, MostRate
-	// the most over any five, in requests a second, which agents that happen to ask
+	// the most over any ten, in requests a second, which agents that happen to ask
 	// at the same moment do not decide.
 	MostInASecond int     `json:"most_in_a_second"`
 	MostRate      float64 `json:"most_rate"`
@@ -63,7 +63,7 @@ type numbers struct {
 }
 
 // smooth is the span of MostRate.
-const smooth = 5 * time.Second
+const smooth = 10 * time.Second
 
 func (r *result) numbers() numbers {
 	n := numbers{WhileAway: countIn(r.requests, r.died, r.returned), Turns: len(r.turns)}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -23,10 +24,20 @@ type entry struct {
 	kind string  // "scalar", "mapping", "list"
 }
 
+// readUpTo reads a file, or as much of it.
+func readUpTo(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
 // readFile reads the keys of a YAML file; there are none if there is a problem.
 func readFile(name string) ([]entry, problems) {
 	at := origin{place: name}
-	b, err := os.ReadFile(name)
+	b, err := readUpTo(name, maxFile+1) // devices have no end
 	if err != nil {
 		return nil, problems{{at, "cannot be read: " + plain(err)}}
 	}
