@@ -23,6 +23,14 @@ func TestFollowedAndThenLostChat(t *testing.T) {
 	chat.killedEverywhere(t, followed, relaytest.Recordings(t, chat.fallback, chat.named, chat.folders...))
 }
 
+func TestFollowedAndThenLostGemini(t *testing.T) {
+	generate.killedEverywhere(t, followed, relaytest.Recordings(t, generate.fallback, generate.named, generate.folders...))
+}
+
+func TestFollowedAndThenLostGeminiArray(t *testing.T) {
+	generateArray.killedEverywhere(t, followed, arrays(t))
+}
+
 func followed(w relaytest.World, request, log []byte, p relaytest.Provider) (relaytest.Result, error) {
 	return w.Follow(request, log, 1+len(log)*7%977, p)
 }

@@ -23,6 +23,14 @@ func TestKilledEverywhereChat(t *testing.T) {
 	chat.killedEverywhere(t, relaytest.World.Resume, relaytest.Recordings(t, chat.fallback, chat.named, chat.folders...))
 }
 
+func TestKilledEverywhereGemini(t *testing.T) {
+	generate.killedEverywhere(t, relaytest.World.Resume, relaytest.Recordings(t, generate.fallback, generate.named, generate.folders...))
+}
+
+func TestKilledEverywhereGeminiArray(t *testing.T) {
+	generateArray.killedEverywhere(t, relaytest.World.Resume, arrays(t))
+}
+
 // again is how a turn is carried on whose process is gone.
 type again func(w relaytest.World, request, log []byte, p relaytest.Provider) (relaytest.Result, error)
 

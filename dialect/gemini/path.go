@@ -33,10 +33,13 @@ func spot(path string) (from, to int, method string) {
 	}
 	for _, list := range lists {
 		if at := strings.LastIndex(path[:to], list); at >= 0 {
-			return at + len(list), to, method
+			from = max(from, at+len(list))
 		}
 	}
-	return to, to, method
+	if from == 0 {
+		from = to
+	}
+	return from, to, method
 }
 
 // ReadPath reads a path with its query, of either API:

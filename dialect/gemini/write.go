@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -91,9 +92,15 @@ func (Dialect) Finish(dst []byte, _ *dialect.Request, said *turn.Snapshot, e dia
 		usage = appendUsage(nil, e.Usage)
 	}
 	id := identify(said.Head)
+	if said.Finished() { // the ends of a turn that was told again: the client has none
+		for i, end := range said.Ends {
+			dst = frame(dst, said, nil, id.chunk(i, textPart(nil), cmp.Or(end.Reason, reason), usage))
+		}
+		return dst
+	}
 	for i := range max(1, len(said.Ends)) {
 		if i < len(said.Ends) && said.Ends[i].Why != turn.Unfinished {
-			continue
+			continue // the provider's own
 		}
 		dst = frame(dst, said, nil, id.chunk(i, textPart(nil), reason, usage))
 	}
