@@ -101,6 +101,7 @@ var allowed = []string{
 	"hosted_tools_declared", // an attempt that may have run a tool with effects
 	"hosted_tool_ran", "hosted_tool:", "unknown_block:",
 	"several_choices", "logprobs",
+	"unsplicable:stored interaction", "identity_kept", // it is kept under an id that nothing else may have
 }
 
 func (n *tally) refuse(f family, c scenario, form, reason string) error {
