@@ -385,3 +385,15 @@ func TestFramesKeepLineSeparators(t *testing.T) {
 		t.Errorf("read %q, %v", m.text, err)
 	}
 }
+
+// Another process, or a second connection, carries a turn of frames on, wherever the first one was lost.
+func TestFramesAreCarriedOnByAnother(t *testing.T) {
+	for _, f := range []family{converse, invoke} {
+		recs := composedFrames(f)
+		if relaytest.Corpus() != "" {
+			recs = append(recs, relaytest.Recordings(t, f.fallback, nil, f.folders...)...)
+		}
+		t.Run(f.name+" killed", func(t *testing.T) { f.killedEverywhere(t, relaytest.World.Resume, recs) })
+		t.Run(f.name+" followed", func(t *testing.T) { f.killedEverywhere(t, followed, recs) })
+	}
+}

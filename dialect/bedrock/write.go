@@ -33,7 +33,7 @@ func (Converse) Replay(dst []byte, _ *dialect.Request, said *turn.Snapshot) []by
 		if !b.Live() {
 			continue
 		}
-		if dst = opened(dst, b); b.Closed || b.IsCall() {
+		if dst = opened(dst, b); b.Closed {
 			dst = blockStop(dst, b.Index)
 		}
 	}
