@@ -28,6 +28,7 @@ func NewChronicle(id string) *Chronicle {
 		c.round.Before = After(id)
 		c.h.Write(c.round.Before[:])
 		c.open = true
+		c.history.Prior, c.history.HasPrior = c.round.Before, true
 	}
 	return c
 }
@@ -44,6 +45,9 @@ func (c *Chronicle) Model(raw []byte) {
 
 // Other adds an item of anybody else.
 func (c *Chronicle) Other(raw []byte) {
+	if c.model {
+		c.history.Prior, c.history.HasPrior = c.round.Before, true
+	}
 	c.model = false
 	c.add(raw)
 }

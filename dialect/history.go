@@ -28,6 +28,10 @@ type History struct {
 	// Rounds are the earlier turns of whose calls the request carries results,
 	// oldest first.
 	Rounds []Round
+	// Prior is the past of the model's turn before the one that is asked for,
+	// answered or not. HasPrior: there is one.
+	Prior    Past
+	HasPrior bool
 }
 
 // Round is an earlier turn of the model and the results of its calls.

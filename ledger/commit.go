@@ -23,7 +23,7 @@ func (w *writing) commit(a Commit) (Effect, error) {
 	}
 	w.consume()
 	n := w.Dropped + len(w.Steps) + 1
-	step := Step{N: n, Message: a.Message, Lineage: a.Lineage, Model: a.Model, Finish: a.Finish, At: w.now}
+	step := Step{N: n, Message: a.Message, Lineage: a.Lineage, Alias: a.Alias, Model: a.Model, Finish: a.Finish, At: w.now}
 	for _, c := range a.Calls {
 		if slices.ContainsFunc(step.Calls, func(k Call) bool { return k.ID == c.ID }) {
 			continue // the same id twice in one turn is one call
@@ -65,7 +65,7 @@ func (w *writing) sound(a Commit) error {
 	switch {
 	case len(a.Calls) > MaxBatch:
 		return refuse(ErrTooLarge, w.Run, nil, "%d calls in a step, at most %d", len(a.Calls), MaxBatch)
-	case !short(a.Lineage, a.Model, a.Finish):
+	case !short(a.Lineage, a.Alias, a.Model, a.Finish):
 		return refuse(ErrInvalid, w.Run, nil, "a name longer than %d bytes", MaxName)
 	}
 	for i, c := range a.Calls {

@@ -51,6 +51,7 @@ type Declare struct {
 type Commit struct {
 	Message Digest
 	Lineage string
+	Alias   string
 	Model   string
 	Finish  string
 	Calls   []Asked

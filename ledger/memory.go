@@ -42,7 +42,7 @@ type kept struct {
 	version uint64
 	ended   bool
 	at      time.Time
-	line    lineage
+	lines   []lineage
 	place   *list.Element
 }
 
@@ -97,10 +97,13 @@ func (m *Memory) Save(ctx context.Context, key RunKey, scope checkpoint.Scope, r
 	}
 	m.drop(key)
 	k = &kept{b: b, version: r.Version, ended: r.State == Ended, at: m.c.Clock()}
-	if s := r.Last(); s != nil && s.Lineage != "" {
-		k.line = lineage{scope, s.Lineage}
-		line := append(m.lineages[k.line], key)
-		m.lineages[k.line] = line[max(0, len(line)-MaxFound):]
+	if s := r.Last(); s != nil {
+		for _, hash := range s.Lines() {
+			at := lineage{scope, hash}
+			line := append(m.lineages[at], key)
+			m.lineages[at] = line[max(0, len(line)-MaxFound):]
+			k.lines = append(k.lines, at)
+		}
 	}
 	m.runs[key] = k
 	k.place = m.order.PushFront(key)
@@ -166,8 +169,10 @@ func (m *Memory) drop(key RunKey) {
 	m.total -= int64(len(k.b))
 	m.order.Remove(k.place)
 	is := func(other RunKey) bool { return other == key }
-	if m.lineages[k.line] = slices.DeleteFunc(m.lineages[k.line], is); len(m.lineages[k.line]) == 0 {
-		delete(m.lineages, k.line)
+	for _, at := range k.lines {
+		if m.lineages[at] = slices.DeleteFunc(m.lineages[at], is); len(m.lineages[at]) == 0 {
+			delete(m.lineages, at)
+		}
 	}
 }
 

@@ -155,7 +155,9 @@ type Step struct {
 	// Lineage identifies the history up to and including that message, so that a
 	// later request can be recognised as its continuation; empty: unknown.
 	Lineage string
-	Model   string
+	// Alias is the same for requests that name the turn instead of carrying it.
+	Alias string
+	Model string
 	// Finish is the provider's reason, as it was sent.
 	Finish string
 	At     time.Time
@@ -202,6 +204,16 @@ type Outcome struct {
 	Wire    bool // seen in a later request
 	Attempt int  // 0: unknown
 	At      time.Time
+}
+
+// Lines returns what later requests may find the step by.
+func (s *Step) Lines() (out []string) {
+	for _, l := range []string{s.Lineage, s.Alias} {
+		if l != "" {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // Open returns the step whose batch is not finalized; nil: there is none. It is

@@ -46,8 +46,8 @@ type Store interface {
 	// store makes anything. ErrUnconfirmed. It keeps the run findable by the
 	// lineage of its last step (see Find) and in its scope's list.
 	Save(ctx context.Context, key RunKey, scope checkpoint.Scope, r *Run, expect uint64) error
-	// Find returns the runs of scope whose last step has that lineage, the newest
-	// first; a few at most.
+	// Find returns the runs of scope whose last step has that lineage, or that
+	// alias, the newest first; a few at most.
 	Find(ctx context.Context, scope checkpoint.Scope, lineage string) ([]RunKey, error)
 	// Recent returns the runs last written, of all scopes, the newest first, for
 	// the operator's eyes.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -64,12 +65,12 @@ func (r *Runs) Load(ctx context.Context, key ledger.RunKey) (ledger.Stored, erro
 func (r *Runs) Save(ctx context.Context, key ledger.RunKey, scope checkpoint.Scope, run *ledger.Run, expect uint64) error {
 	k, ttl := r.s.keys, r.s.cfg.RunTTL.Milliseconds()
 	steps := []*step{{script: listScript, keys: []string{k.runs()}, args: []any{key.String(), ledger.MaxRecent, ttl}}}
-	lineage, n := "", 0
-	if last := run.Last(); last != nil {
-		lineage, n = last.Lineage, last.N
+	last := run.Last()
+	if last == nil {
+		last = &ledger.Step{}
 	}
-	if lineage != "" {
-		steps = append(steps, &step{script: listScript, keys: []string{k.lineage(scope, lineage)}, args: []any{key.String(), ledger.MaxFound, ttl}})
+	for _, line := range last.Lines() {
+		steps = append(steps, &step{script: listScript, keys: []string{k.lineage(scope, line)}, args: []any{key.String(), ledger.MaxFound, ttl}})
 	}
 	if err := r.s.pipeline(ctx, steps); err != nil {
 		return ledgers(err)
@@ -79,7 +80,7 @@ func (r *Runs) Save(ctx context.Context, key ledger.RunKey, scope checkpoint.Sco
 			return ledgers(translate(st.err))
 		}
 	}
-	re, confirmed, err := r.write(ctx, k.run(key), expect, run.Version, ledger.Encode(run), lineage, n, ttl)
+	re, confirmed, err := r.write(ctx, k.run(key), expect, run.Version, ledger.Encode(run), last.Lineage, last.Alias, last.N, ttl)
 	if err != nil {
 		return ledgers(err)
 	}
@@ -147,17 +148,14 @@ func (r *Runs) Find(ctx context.Context, scope checkpoint.Scope, lineage string)
 	if err != nil || len(listed) == 0 {
 		return nil, err
 	}
-	at := make([]*redis.StringCmd, len(listed))
+	at := make([]*redis.SliceCmd, len(listed))
 	err = r.s.command(ctx, false, func(ctx context.Context, c redis.UniversalClient) error {
 		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, key := range listed {
-				at[i] = p.HGet(ctx, r.s.keys.run(key), "l")
+				at[i] = p.HMGet(ctx, r.s.keys.run(key), "l", "a")
 			}
 			return nil
 		})
-		if errors.Is(err, redis.Nil) {
-			return nil // a listed run is gone
-		}
 		return err
 	})
 	if err != nil {
@@ -165,7 +163,7 @@ func (r *Runs) Find(ctx context.Context, scope checkpoint.Scope, lineage string)
 	}
 	var out []ledger.RunKey
 	for i, key := range listed {
-		if got, err := at[i].Result(); err == nil && got == lineage {
+		if got, err := at[i].Result(); err == nil && slices.Contains(got, any(lineage)) {
 			out = append(out, key)
 		}
 	}

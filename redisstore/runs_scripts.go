@@ -5,7 +5,7 @@ import "github.com/redis/go-redis/v9"
 // The scripts on a run take one key:
 //
 //	KEYS[1] a hash of v version, b the run as package ledger encodes it, l the
-//	        lineage and n the number of its last step, s the server process that
+//	        lineage, a the alias and n the number of its last step, s the server process that
 //	        wrote it, w the last version that replicas confirmed, d doubt ("" none)
 
 // process leaves the id of the server's process in srv; it is another one after
@@ -34,7 +34,7 @@ return {0, m[2], d}
 // saveRunScript writes a run whose version is still as expected.
 //
 //	ARGV[1] the version expected, "0" for none
-//	ARGV[2] the new one  [3] run  [4] lineage  [5] number of the last step  [6] ttl
+//	ARGV[2] the new one  [3] run  [4] lineage  [5] alias  [6] number of the last step  [7] ttl
 //
 //	{0}  {2} there is none  {4, version} another one  {6} it is not a run
 var saveRunScript = redis.NewScript(process + `
@@ -44,9 +44,9 @@ if not m[1] then
 elseif m[1] ~= ARGV[1] then
   return {4, m[1]}
 end
-if m[6] and m[6] ~= ARGV[5] then d = '' end
-redis.call('HSET', KEYS[1], 'v', ARGV[2], 'b', ARGV[3], 'l', ARGV[4], 'n', ARGV[5], 's', srv, 'd', d)
-redis.call('PEXPIRE', KEYS[1], ARGV[6])
+if m[6] and m[6] ~= ARGV[6] then d = '' end
+redis.call('HSET', KEYS[1], 'v', ARGV[2], 'b', ARGV[3], 'l', ARGV[4], 'a', ARGV[5], 'n', ARGV[6], 's', srv, 'd', d)
+redis.call('PEXPIRE', KEYS[1], ARGV[7])
 return {0}
 `)
 

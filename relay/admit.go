@@ -281,6 +281,7 @@ func (s *Stream) seal() {
 		return
 	}
 	s.ends, s.durable = true, true
+	s.fx.Turn = &s.said
 	s.phase = closing
 	s.watch.Phase(interrupt.Done)
 	s.graceAt = s.now.Add(s.cfg.Grace)

@@ -13,6 +13,9 @@ import (
 type Effects struct {
 	// Memo is to be remembered for later requests, BEFORE Persist.
 	Memo *Memo
+	// Turn is the message whose end is in Client: a fact from here on, to be told to
+	// the ledger BEFORE Client. At most once in a stream.
+	Turn *turn.Snapshot
 	// Persist is to be appended to the turn's checkpoint.
 	Persist Persist
 	// Head is the response head; at most once in a stream, BEFORE Client.

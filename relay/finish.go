@@ -19,6 +19,7 @@ func (s *Stream) finishLocally(why turn.Why, stop, reason string) {
 		_ = s.said.Fold(turn.Delta{Kind: turn.Finish, Choice: i, Why: why})
 	}
 	s.durable = true
+	s.fx.Turn = &s.said
 	s.show()
 	s.finalize(Clean, reason)
 }

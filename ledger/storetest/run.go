@@ -170,6 +170,11 @@ func found(b *bench) {
 	b.tell(us, "run", ledger.Entry{At: noon, Do: ledger.Result{Call: "call", Digest: ledger.Sum(nil)}})
 	b.finds(us, "line", ledger.Key(us, "run"))
 	b.finds(us, "another line")
+	b.tell(us, "run", ledger.Entry{At: noon, Do: ledger.Commit{
+		Message: ledger.Sum([]byte("m2")), Lineage: "line 2", Alias: "name 2", Calls: []ledger.Asked{{ID: "call", Name: "tool"}},
+	}})
+	b.finds(us, "line 2", ledger.Key(us, "run"))
+	b.finds(us, "name 2", ledger.Key(us, "run"))
 }
 
 func branches(b *bench) {
