@@ -76,6 +76,13 @@ func newStage(t testing.TB, v via) *stage {
 		}
 	}
 	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url, Abilities: engine}, {Name: "anthropic", URL: url}}
+	st.base = serve(t, cfg)
+	return st
+}
+
+// serve runs a proxy for one test and returns its base URL.
+func serve(t testing.TB, cfg proxy.Config) string {
+	t.Helper()
 	out := upstream.New(upstream.Config{Proxy: upstream.NoProxy})
 	cfg.Client = out
 	s, err := proxy.New(cfg)
@@ -97,8 +104,7 @@ func newStage(t testing.TB, v via) *stage {
 		}
 		out.Close()
 	})
-	st.base = "http://" + l.Addr().String()
-	return st
+	return "http://" + l.Addr().String()
 }
 
 // turns tells requests that look alike apart.

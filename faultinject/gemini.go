@@ -95,13 +95,14 @@ func geminiChunks(a Answer, o Options) []geminiChunk {
 }
 
 // endGemini adds the finish: a chunk of its own with an empty text, which from
-// version 3 on carries the signature of the text before it.
+// version 3 on carries the signature of the text before it, here or in what is
+// continued.
 func endGemini(a Answer, chunks []geminiChunk, o Options) []geminiChunk {
 	last := geminiChunk{kind: KindEnd, finish: geminiFinish(a.Finish), parts: `{"text": ""}`}
 	if n := len(chunks); n > 0 && chunks[n-1].finish != "" { // it pauses
 		return chunks
 	}
-	if n := len(chunks); n > 0 && chunks[n-1].kind == KindText && geminiVersion(modelName(o.Model)) >= 3 {
+	if n := len(chunks); (n == 0 || chunks[n-1].kind == KindText) && geminiVersion(modelName(o.Model)) >= 3 {
 		last.parts = `{"text": "","thoughtSignature": ` + quote(signPart("text", "")) + `}`
 	}
 	switch {
