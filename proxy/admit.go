@@ -39,8 +39,10 @@ type request struct {
 	retried bool // its SDK says that it is not the first try
 	finish  bool // the turn goes on without its client
 	events  bool
-	plain   []byte // body, its content coding undone
-	asks    *dialect.Request
+	// background: its route wants the provider to hold the generation.
+	background bool
+	plain      []byte // body, its content coding undone
+	asks       *dialect.Request
 }
 
 // Reasons for relaying a request unprotected, as X-Unbroken-Protection tells them.

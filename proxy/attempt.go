@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/relay"
@@ -60,6 +61,9 @@ func (o *opening) abandon() {
 // itself carries neither the coding nor the idempotency key of the client's.
 func (d *drive) request(a *relay.Attempt) *upstream.Request {
 	l := &d.legs[a.Target]
+	if a.Method != "" {
+		return d.errand(l, a)
+	}
 	r := &upstream.Request{Method: d.req.method, Path: l.path, Body: d.first, Decode: true}
 	own := a.Derived || d.repaired
 	if a.Derived {
@@ -73,6 +77,60 @@ func (d *drive) request(a *relay.Attempt) *upstream.Request {
 		r.Header = append(r.Header, upstream.Field{Name: "Idempotency-Key", Value: "ub-" + token()})
 	}
 	return r
+}
+
+// errand builds a request about a generation that the provider holds: below the path
+// of the client's request, with the client's header but for what tells of a body.
+func (d *drive) errand(l *leg, a *relay.Attempt) *upstream.Request {
+	path, query, _ := strings.Cut(l.path, "?")
+	path = strings.TrimSuffix(path, "/") + a.Below
+	if a.Query != "" && query != "" {
+		query += "&"
+	}
+	if query += a.Query; query != "" {
+		path += "?" + query
+	}
+	r := &upstream.Request{Method: a.Method, Path: path, Decode: true}
+	r.Header = l.header(d.req, func(name string) bool {
+		return acceptEncoding(name) || ofTheBody(name) || strings.EqualFold(name, "Idempotency-Key")
+	})
+	r.Header = append(r.Header, upstream.Field{Name: "Accept-Encoding", Value: "identity"})
+	return r
+}
+
+const (
+	// abandonTime bounds what is done about a generation that nobody reads.
+	abandonTime = 10 * time.Second
+	// abandonMost bounds how much of it is done at a time; what is more is left
+	// undone.
+	abandonMost = 256
+)
+
+// abandon ends, as well as it goes, a generation that the provider would carry on. It
+// waits for nothing and nobody waits for it.
+func (s *Server) abandon(to *upstream.Target, r *upstream.Request) {
+	select {
+	case s.abandoning <- struct{}{}:
+	default:
+		s.counts.unabandoned.Add(1)
+		return
+	}
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		defer func() { <-s.abandoning }()
+		ctx, cancel := context.WithTimeout(context.Background(), abandonTime)
+		defer cancel()
+		res, err := s.client.Open(ctx, to, r)
+		if err == nil {
+			ok := res.Status/100 == 2
+			drain(res)
+			if ok {
+				return
+			}
+		}
+		s.counts.unabandoned.Add(1)
+	}()
 }
 
 // endOf tells in relay's words how an attempt ended.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unbroken-llm/unbroken/dialect/interactions"
 	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
@@ -28,6 +29,11 @@ type Route struct {
 	// keeps the common one.
 	Floor     int
 	FloorSpan time.Duration
+	// Background has the provider hold the generations of OpenAI Responses whose
+	// requests permit it, so that a cut loses nothing (docs/ROUTES.md). The caller
+	// sees the stream it asked for. The provider keeps the answer for some minutes,
+	// also where its callers are promised that it keeps nothing.
+	Background bool
 }
 
 // RouteTarget is one target of a route.
@@ -69,6 +75,7 @@ func (c Config) RouteProblems() (all []RouteProblem) {
 		r.model(c.Routes[:i])
 		r.targets()
 		r.timings()
+		r.held()
 		all = append(all, r.found...)
 	}
 	return all
@@ -242,7 +249,9 @@ func (o *origin) kinds() (all []string) {
 			}
 		}
 		return all
-	case o.Name == "anthropic", strings.Contains(host, "anthropic"), family == "gemini":
+	case family == "gemini":
+		return []string{family, interactions.Dialect{}.Name()}
+	case o.Name == "anthropic", strings.Contains(host, "anthropic"):
 		return []string{family}
 	}
 	return nil
@@ -306,12 +315,14 @@ type leg struct {
 // legs are the targets of a request, and the policy that goes with them.
 func (s *Server) legs(r *request) ([]leg, relay.Config) {
 	cfg := s.cfg.Relay
+	r.background = false
 	to := []RouteTarget{{Upstream: r.to.Name}}
 	for i := range s.cfg.Routes {
 		w := &s.cfg.Routes[i]
 		if s.routed(w, r) {
 			to = w.Targets
 			w.govern(&cfg)
+			r.background = w.Background
 			break
 		}
 	}

@@ -25,6 +25,7 @@ type drive struct {
 	life     *lifeline
 	log      *journal
 	seat     *seat // nil: nobody else may come to this turn
+	page     *page // nil: the ledger learns nothing of this turn
 	legs     []leg
 
 	// driver only
@@ -66,6 +67,7 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	}
 	legs, cfg := s.legs(req)
 	d.legs = legs
+	plain = d.background(plain)
 	cfg.Events = req.events
 	cfg.Seed = s.seed.Add(0x9e3779b97f4a7c15)
 	d.tale.begin(d.now)
@@ -84,6 +86,7 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	default:
 		d.m, d.fx = relay.New(cfg, req.speaks, req.asks, plain, d.now)
 	}
+	d.page = s.turnPage(req)
 	d.observe()
 	return d
 }
@@ -153,6 +156,9 @@ func (d *drive) step(in relay.Input) {
 func (d *drive) persist() {
 	if m := d.fx.Memo; m != nil {
 		d.srv.remember(d.srv.scope(d.req.header), d.srv.memos(d.req, d.told, m))
+	}
+	if d.fx.Turn != nil && d.page != nil {
+		d.page.commit(d.fx.Turn)
 	}
 	if d.tail != nil || d.log.persist(d.fx.Persist) {
 		if d.fx.Persist.Durable && !d.away && d.superseded() {

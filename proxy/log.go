@@ -13,6 +13,7 @@ import (
 	"github.com/unbroken-llm/unbroken/checkpoint"
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/turn"
 )
 
 // Observer hears of everything that happens to protected streams. Note is called
@@ -38,6 +39,10 @@ func (t *tale) begin(now time.Time) { t.began, t.outcome, t.end = now, "unfinish
 
 // observe passes the notes of a step on.
 func (d *drive) observe() {
+	if a := d.fx.Abandon; a != nil && !d.req.finish {
+		l := &d.legs[a.Target]
+		d.srv.abandon(&l.to.target, d.errand(l, a))
+	}
 	for _, n := range d.fx.Notes {
 		switch n.Kind {
 		case relay.NoteInterrupted:
@@ -54,6 +59,9 @@ func (d *drive) observe() {
 			default:
 			}
 		case relay.NoteDemoted:
+			if n.Manner == turn.Provider {
+				d.req.asks.Veiled = false
+			}
 			d.srv.abilities.demote(d.legs[n.Target].to, d.req.speaks.Name(), d.legs[n.Target].model, n.Manner)
 		case relay.NoteVisible:
 			d.hear(good)

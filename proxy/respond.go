@@ -89,6 +89,9 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 		d.comeBack(h, up, head)
 	}
 	h.Set(headerRun, string(d.req.run))
+	if d.req.asks.Veiled {
+		h.Set(headerBackground, "on")
+	}
 
 	size := int64(-1)
 	if d.fx.End == relay.Clean && !head.Stream {

@@ -10,6 +10,7 @@ import (
 	"github.com/unbroken-llm/unbroken/dialect/bedrock"
 	"github.com/unbroken-llm/unbroken/dialect/completions"
 	"github.com/unbroken-llm/unbroken/dialect/gemini"
+	"github.com/unbroken-llm/unbroken/dialect/interactions"
 	"github.com/unbroken-llm/unbroken/dialect/openaichat"
 	"github.com/unbroken-llm/unbroken/dialect/openairesponses"
 	"github.com/unbroken-llm/unbroken/upstream"
@@ -30,6 +31,7 @@ var protectedPaths = []struct {
 	{"/v1/responses", "/responses", openairesponses.Dialect{}, "openai"},
 	// Not "/messages" alone: OpenAI's threads have messages too.
 	{"/v1/messages", "/v1/messages", anthropic.Dialect{}, "anthropic"},
+	{"/v1beta/interactions", "/interactions", interactions.Dialect{}, "gemini"},
 }
 
 // generative is the dialect of Gemini, whose paths hold the model's name:

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/ledger"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -32,6 +33,7 @@ type Server struct {
 	owner     checkpoint.Owner
 	scopeKey  atomic.Pointer[[]byte]
 	recall    recall
+	ledger    ledger.Store // nil: there is none
 	turns     *turns
 	origins   map[string]*origin
 	abilities *abilities
@@ -39,9 +41,11 @@ type Server struct {
 	gate      *gate
 	dog       *watchdog
 	settling  chan struct{} // tokens
-	idled     chan struct{} // one token: the last request in flight ended
-	now       chan struct{} // closed by the second Shutdown
-	closed    chan struct{} // closed when Shutdown has nothing left to wait for
+	// abandoning holds tokens too.
+	abandoning chan struct{}
+	idled      chan struct{} // one token: the last request in flight ended
+	now        chan struct{} // closed by the second Shutdown
+	closed     chan struct{} // closed when Shutdown has nothing left to wait for
 
 	// shared
 	seed      atomic.Uint64
@@ -57,8 +61,8 @@ type Server struct {
 // counts are the totals of Stats.
 type counts struct {
 	accepted, refused, unclaimed, unacked, dropped atomic.Int64
-	takeovers, unreadable                          atomic.Int64
-	hinted, expanded, unremembered                 atomic.Int64
+	takeovers, unreadable, unabandoned             atomic.Int64
+	hinted, expanded, unremembered, unledgered     atomic.Int64
 	// how protected requests ended
 	completed, client, us, provider, request atomic.Int64
 }
@@ -78,11 +82,13 @@ type Stats struct {
 	// ones had a turn put in the place of an id that only Unbroken knows. What is
 	// Unremembered was too large for that, or the store was away.
 	Hinted, Expanded, Unremembered int64
-	Ready                          bool
-	Ended                          Ended
-	Waiting                        int // for admission
-	Breakers                       []BreakerState
-	Upstreams                      []UpstreamState // by name
+	// Unledgered facts did not reach the run ledger.
+	Unledgered int64
+	Ready      bool
+	Ended      Ended
+	Waiting    int // for admission
+	Breakers   []BreakerState
+	Upstreams  []UpstreamState // by name
 }
 
 // Ended says how protected requests ended, and whose doing it was (DESIGN §1.7).
@@ -103,16 +109,17 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: c, client: c.Client, store: c.Store,
-		turns:     &turns{all: map[checkpoint.TurnKey]*atHand{}},
-		origins:   map[string]*origin{},
-		abilities: newAbilities(),
-		breakers:  &breakers{cfg: c.Breaker, log: c.Log, all: map[breakerKey]*breaker{}},
-		gate:      newGate(&c),
-		settling:  make(chan struct{}, settleMost),
-		idled:     make(chan struct{}, 1),
-		now:       make(chan struct{}),
-		closed:    make(chan struct{}),
-		owner:     checkpoint.Owner("unbroken-" + token()),
+		turns:      &turns{all: map[checkpoint.TurnKey]*atHand{}},
+		origins:    map[string]*origin{},
+		abilities:  newAbilities(),
+		breakers:   &breakers{cfg: c.Breaker, log: c.Log, all: map[breakerKey]*breaker{}},
+		gate:       newGate(&c),
+		settling:   make(chan struct{}, settleMost),
+		abandoning: make(chan struct{}, abandonMost),
+		idled:      make(chan struct{}, 1),
+		now:        make(chan struct{}),
+		closed:     make(chan struct{}),
+		owner:      checkpoint.Owner("unbroken-" + token()),
 	}
 	for _, u := range c.Upstreams {
 		base, err := u.parse()
@@ -129,9 +136,11 @@ func New(c Config) (*Server, error) {
 	}
 	_, s.memory = s.store.(*checkpoint.Memory)
 	s.recall = newRecall(s.store, c.Remember)
+	s.ledger = c.Ledger
 	s.keyScopes(c.ScopeKey)
 	s.seed.Store(uint64(time.Now().UnixNano()))
 	s.dog = newWatchdog(c.WriteStall)
+	s.tellOfBackground()
 	s.http = &fasthttp.Server{
 		Handler:                       s.handle,
 		ErrorHandler:                  s.unreadable,
@@ -287,7 +296,8 @@ func (s *Server) Stats() Stats {
 		Unclaimed: s.counts.unclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
 		Takeovers: s.counts.takeovers.Load(), Unreadable: s.counts.unreadable.Load(),
 		Hinted: s.counts.hinted.Load(), Expanded: s.counts.expanded.Load(), Unremembered: s.counts.unremembered.Load(),
-		Ready: !s.draining.Load(), Waiting: s.gate.waiting(),
+		Unledgered: s.counts.unledgered.Load(),
+		Ready:      !s.draining.Load(), Waiting: s.gate.waiting(),
 		Ended: Ended{
 			Completed: s.counts.completed.Load(), Client: s.counts.client.Load(), Us: s.counts.us.Load(),
 			Provider: s.counts.provider.Load(), Request: s.counts.request.Load(),
