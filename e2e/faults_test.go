@@ -12,7 +12,6 @@ type fault struct {
 	via    via
 	on     string   // chat or messages; empty: both
 	in     []string // scenarios; empty: all
-	not    []string // clients that are spared it
 
 	want     verdict // 0: what the scenario says of a cut
 	orRefuse bool    // where a cut would be healed, nothing is there to heal it
@@ -31,9 +30,6 @@ var (
 	asked    = []string{"unicode"}                           // continued by asking, in both dialects
 	calls    = []string{"tool", "parallel"}                  // end in calls
 	moments  = []string{"text", "tool", "thinking and tool"} // in text, in a call, in thought
-	// sleepers wait as long as a 429 says, be it for hours, through the proxy as
-	// without it. So do all clients of Messages.
-	sleepers = []string{"openai 6 iterator", "openai 6 .stream()"}
 )
 
 const all = -1
@@ -121,7 +117,7 @@ var overStatus = []fault{
 	{name: "429 retry-after", script: "attempt 1: status 429 retry-after 1", in: anyPlain, want: healed},
 	{name: "429 retry-after date", script: "attempt 1: status 429 retry-after date 1s", in: anyPlain, want: healed},
 	{name: "429 retry-after-ms", script: "attempt 1: status 429 retry-after-ms 40", in: anyPlain, want: healed},
-	{name: "429 retry-after an hour", script: "attempt *: status 429 retry-after 3600", on: "chat", not: sleepers, in: anyPlain, want: refused, status: 429},
+	{name: "429 retry-after an hour", script: "attempt *: status 429 retry-after 3600", in: anyPlain, want: refused, status: 429},
 	{name: "500", script: "attempt 1: status 500", in: plain, want: healed},
 	{name: "502", script: "attempt 1: status 502", in: anyPlain, want: healed},
 	{name: "503 retry-after", script: "attempt 1: status 503 retry-after 1", in: anyPlain, want: healed},
@@ -192,7 +188,7 @@ var seams = []fault{
 
 // meets reports whether a client is put to it.
 func (f *fault) meets(c client) bool {
-	return (f.on == "" || (f.on == "chat") == c.chat) && !slices.Contains(f.not, c.name)
+	return f.on == "" || (f.on == "chat") == c.chat
 }
 
 // occurs reports whether it is tried in a scenario.

@@ -63,11 +63,11 @@ func runRow(t *testing.T, m *measure, f *fault, sheet *sheet) {
 		clocked <- struct{}{}
 		defer func() { <-clocked }()
 	}
-	st := newStage(t, f.via)
 	for _, sc := range scenarios {
 		if !f.occurs(sc) {
 			continue
 		}
+		st := newStage(t, f.via)
 		want := f.expect(sc)
 		want.unbroken = m.of(t, sc, "").reply.Message
 		if f.uncounted && m.client.chat {

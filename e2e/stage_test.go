@@ -48,7 +48,8 @@ const (
 	hasty      // HTTP/1.1, and silence is an interruption before a second is over
 )
 
-// newStage is a provider behind a proxy.
+// newStage is a provider behind a proxy, for one case: what fails for good opens its
+// breaker, and the next case would meet that instead of its fault.
 func newStage(t testing.TB, v via) *stage {
 	t.Helper()
 	host := faultinject.OpenAI
@@ -62,9 +63,7 @@ func newStage(t testing.TB, v via) *stage {
 	}
 	st := newProvider(t, host)
 	url := st.provider.URL()
-	// What fails for good would open the breaker, and the next case would meet that
-	// instead of its fault.
-	cfg := proxy.Config{Breaker: proxy.BreakerConfig{Failures: -1}}
+	var cfg proxy.Config
 	switch v {
 	case overHTTP2:
 		url = st.provider.H2CURL()
