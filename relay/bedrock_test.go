@@ -274,6 +274,10 @@ func readInvoke(stream []byte) (message, error) {
 	if err := s.Err(); err != nil {
 		return message{}, err
 	}
+	// The accumulator takes a second stop for nothing.
+	if starts, stops := bytes.Count(events, []byte("event: content_block_start\n")), bytes.Count(events, []byte("event: content_block_stop\n")); starts < stops {
+		return message{}, fmt.Errorf("%d blocks begin, %d end", starts, stops)
+	}
 	return readMessages(events)
 }
 

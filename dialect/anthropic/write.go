@@ -38,8 +38,10 @@ func (d Dialect) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []b
 		switch b := &said.Blocks[n]; {
 		case !b.Live():
 		case b.IsCall():
-			dst = blockBody(blockStart(dst, b.Index, openingOf(b)), b)
-			dst = blockStop(dst, b.Index)
+			// What is whole and not closed yet, the finish closes.
+			if dst = blockBody(blockStart(dst, b.Index, openingOf(b)), b); b.Closed {
+				dst = blockStop(dst, b.Index)
+			}
 		case b.Closed:
 			dst = d.Emit(dst, r, said, n)
 		default:
