@@ -25,6 +25,15 @@ const (
 
 var hosts = []Host{OpenAI, VLLM, SGLang, Mistral, DeepSeek, LlamaCPP, Ollama, Groq, Moonshot, OpenRouter}
 
+// HostNames returns the names a configuration may use.
+func HostNames() []string {
+	names := make([]string, len(hosts))
+	for i, h := range hosts {
+		names[i] = string(h)
+	}
+	return names
+}
+
 // ParseHost reads the name of a host; empty is OpenAI.
 func ParseHost(name string) (Host, error) {
 	if name == "" {

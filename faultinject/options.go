@@ -2,7 +2,8 @@ package faultinject
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -67,17 +68,14 @@ func variants(v *Variant) map[string]*bool {
 	}
 }
 
+// VariantNames returns the names a script may use.
+func VariantNames() []string { return slices.Sorted(maps.Keys(variants(new(Variant)))) }
+
 // Set switches the named variant on.
 func (v *Variant) Set(name string) error {
-	table := variants(v)
-	field, ok := table[name]
+	field, ok := variants(v)[name]
 	if !ok {
-		names := make([]string, 0, len(table))
-		for n := range table {
-			names = append(names, n)
-		}
-		sort.Strings(names)
-		return fmt.Errorf("unknown variant %q: use one of %s", name, strings.Join(names, ", "))
+		return fmt.Errorf("unknown variant %q: use one of %s", name, strings.Join(VariantNames(), ", "))
 	}
 	*field = true
 	return nil

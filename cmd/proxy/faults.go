@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -20,7 +21,7 @@ import (
 type faultsFlags struct {
 	listen, script, scenario, target, host, seam string
 	lines, variants                              []string
-	h2c                                          bool
+	h2c, list                                    bool
 	pace                                         time.Duration
 	seed                                         uint64
 	logFormat                                    string
@@ -62,11 +63,15 @@ func newFaults(env environment) *cobra.Command {
 	p.DurationVar(&f.pace, "pace", 20*time.Millisecond, "time between two events")
 	p.Uint64Var(&f.seed, "seed", 0, "of everything that is drawn")
 	p.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	p.BoolVar(&f.list, "list", false, "print every word there is for scripts, requests and flags, and leave")
 	c.RunE = func(c *cobra.Command, _ []string) error { return f.run(c.Context(), env) }
 	return c
 }
 
 func (f *faultsFlags) run(ctx context.Context, env environment) error {
+	if f.list {
+		return listFaults(env.out)
+	}
 	cfg, err := f.config(env)
 	if err != nil {
 		return misuse{err}
@@ -82,8 +87,8 @@ func (f *faultsFlags) run(ctx context.Context, env environment) error {
 	if f.h2c {
 		to = srv.H2CURL()
 	}
-	fmt.Fprintf(env.out, "the provider is ready: OPENAI_BASE_URL=%s/v1 ANTHROPIC_BASE_URL=%s\n", srv.URL(), srv.URL())
-	fmt.Fprintf(env.out, "put unbroken in front: unbroken serve --upstream openai=%s --upstream anthropic=%s\n", to, to)
+	fmt.Fprintf(env.out, "the provider is ready: OPENAI_BASE_URL=%s/v1 ANTHROPIC_BASE_URL=%s GOOGLE_GEMINI_BASE_URL=%s\n", srv.URL(), srv.URL(), srv.URL())
+	fmt.Fprintf(env.out, "put unbroken in front: unbroken serve --upstream openai=%s --upstream anthropic=%s --upstream gemini=%s\n", to, to, to)
 	return srv.Serve(ctx)
 }
 
@@ -127,6 +132,22 @@ func (f *faultsFlags) config(env environment) (c faultinject.Config, err error) 
 	}
 	c.Logger = slog.New(log)
 	return c, c.Validate()
+}
+
+// listFaults prints what the provider knows, a word and what it does a line.
+func listFaults(out io.Writer) error {
+	var b strings.Builder
+	section := func(title string, lines []string) {
+		fmt.Fprintf(&b, "%s\n  %s\n", title, strings.Join(lines, "\n  "))
+	}
+	section("dialects:", strings.Split(dialectList(), ", "))
+	section("scenarios:", faultinject.ScenarioNames())
+	section("faults:", faultinject.FaultUsage())
+	section("seams:", faultinject.SeamNames())
+	section("variants:", faultinject.VariantNames())
+	section("hosts, for chat:", faultinject.HostNames())
+	_, err := io.WriteString(out, b.String())
+	return err
 }
 
 // dialectList names what the provider speaks.
