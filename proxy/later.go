@@ -34,13 +34,14 @@ type recall struct {
 	own   *checkpoint.Memory
 	store checkpoint.Memos // nil: there is no other
 	keep  time.Duration
+	wait  time.Duration // recallWait, but in tests
 }
 
 func newRecall(store checkpoint.Store, keep time.Duration) recall {
 	if m, ok := store.(*checkpoint.Memory); ok {
-		return recall{own: m, keep: keep}
+		return recall{own: m, keep: keep, wait: recallWait}
 	}
-	rc := recall{own: checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now}), keep: keep}
+	rc := recall{own: checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now}), keep: keep, wait: recallWait}
 	rc.store, _ = store.(checkpoint.Memos)
 	return rc
 }
@@ -152,7 +153,7 @@ func (s *Server) later(r *request) (plain, asked []byte) {
 	if !answers && named == "" && len(refers) == 0 {
 		return asked, asked
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), recallWait)
+	ctx, cancel := context.WithTimeout(context.Background(), s.recall.wait)
 	defer cancel()
 	l := look{&s.recall, who, ctx}
 	if !l.any() {
@@ -184,9 +185,12 @@ func (s *Server) later(r *request) (plain, asked []byte) {
 // none. The history is read as the client sent it, the places are those of the body
 // that goes upstream; what Repair takes out is in front of no call and no result.
 func (l look) hint(d dialect.Historian, r *request, body []byte) []byte {
-	told, places := d.History(r.plain).Rounds, d.History(body).Rounds
-	if len(told) != len(places) {
-		return nil
+	told := d.History(r.plain).Rounds
+	places := told
+	if &body[0] != &r.plain[0] {
+		if places = d.History(body).Rounds; len(places) != len(told) {
+			return nil
+		}
 	}
 	var keys []checkpoint.MemoKey
 	var of []int // the round of each key

@@ -22,7 +22,8 @@ func overRedis(t *testing.T, p *provider, addr string) *proxied {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, p, withGemini(p), func(c *Config) { c.Store, c.AckWait = store, 5*time.Second })
+	s := start(t, p, withGemini(p), func(c *Config) { c.Store, c.AckWait, c.ScopeKey = store, 5*time.Second, []byte("shared by all") })
+	s.recall.wait = 5 * time.Second // so is a busy test machine
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

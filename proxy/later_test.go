@@ -290,3 +290,43 @@ func TestHintsExpire(t *testing.T) {
 		return got == c.plain(c.second)
 	})
 }
+
+// What a later attempt asks is what the first one asked, put right: before, a turn
+// that broke behind a history with marked reasoning was continued with the mark, which
+// the provider refuses.
+func TestContinuationsBuildOnWhatWasAsked(t *testing.T) {
+	const (
+		history = `{"role":"user","content":"Go"},{"role":"assistant","content":[`
+		marked  = `{"type":"thinking","thinking":"Hm","signature":"ub1.drop"},`
+		rest    = `{"type":"text","text":"A"},{"type":"tool_use","id":"c1","name":"look","input":{"at":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"seen"}`
+		head    = `{"model":"claude-sonnet-4-5","max_tokens":100,"stream":true,"messages":[`
+	)
+	c := dialogues[1]
+	p := newProvider(t, func(a *asked) {
+		a.stream()
+		a.chunks(c.broken...)
+		a.rst()
+	}, func(a *asked) {
+		a.stream()
+		a.chunks(ms(), mt(said))
+		a.rst()
+	}, func(a *asked) {
+		a.stream()
+		a.chunks(ms(), mt(left), me())
+		a.end()
+	})
+	s := start(t, p)
+	c.ask(t, s, p, c.first, ann)
+	answer, err := allOf(dial(t, s.addr).post(c.path, head+history+marked+rest+`]}]}`, ann, "Connection: close").response())
+	if err != nil || text(t, answer) != said+left {
+		t.Fatalf("%v: %s", err, answer)
+	}
+	note := `,{"type":"text","text":"` + words + `"}`
+	first, second := string(p.next().body), string(p.next().body)
+	if want := head + history + rest + note + `]}]}`; first != want {
+		t.Errorf("the first attempt was\n%s\nwant\n%s", first, want)
+	}
+	if want := `"messages":[` + history + rest + note + `]},`; !strings.Contains(second, want) {
+		t.Errorf("the second attempt was\n%s\nwithout\n%s", second, want)
+	}
+}

@@ -61,6 +61,13 @@ type status struct {
 		Takeovers  int64 `json:"takeovers"`
 		Unreadable int64 `json:"unreadable"`
 	} `json:"checkpoints"`
+	// Later says for how many requests something was done that an earlier turn of
+	// their conversation left to be done, and how many turns could not leave it.
+	Later struct {
+		Hinted       int64 `json:"hinted"`
+		Expanded     int64 `json:"expanded"`
+		Unremembered int64 `json:"unremembered"`
+	} `json:"later_turns"`
 	Store storeHealth `json:"store"`
 	// Breakers are those of an upstream and model that something went wrong with.
 	Breakers []breakerState `json:"breakers"`
@@ -170,6 +177,7 @@ func (a *adminServer) status(w http.ResponseWriter, _ *http.Request) {
 	s.Ended.Provider, s.Ended.Request = n.Ended.Provider, n.Ended.Request
 	s.Checkpoints.Unclaimed, s.Checkpoints.Dropped, s.Checkpoints.Unacked = n.Unclaimed, n.Dropped, n.Unacked
 	s.Checkpoints.Takeovers, s.Checkpoints.Unreadable = n.Takeovers, n.Unreadable
+	s.Later.Hinted, s.Later.Expanded, s.Later.Unremembered = n.Hinted, n.Expanded, n.Unremembered
 	s.Store = a.kept.health()
 	s.Breakers, s.Upstreams = []breakerState{}, []upstreamState{}
 	for _, b := range n.Breakers {
