@@ -107,6 +107,11 @@ func (s *Stream) inherit(said *turn.Snapshot) {
 		}
 		s.said.Blocks = append(s.said.Blocks, b)
 	}
+	if b := s.said.Last(); b != nil && b.Kind == turn.Prose && len(b.Text) > 0 && !said.Finished() {
+		// Its end waited for what comes next, as it does in a live turn: nothing
+		// did, so that the text can go on in its block.
+		b.Closed = false
+	}
 }
 
 // replayed ends the replay of a turn that had ended.

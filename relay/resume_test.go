@@ -23,6 +23,10 @@ func TestKilledEverywhereChat(t *testing.T) {
 	chat.killedEverywhere(t, relaytest.World.Resume, relaytest.Recordings(t, chat.fallback, chat.named, chat.folders...))
 }
 
+func TestKilledEverywhereResponses(t *testing.T) {
+	responses.killedEverywhere(t, relaytest.World.Resume, responsesRecordings(t))
+}
+
 func TestKilledEverywhereGemini(t *testing.T) {
 	generate.killedEverywhere(t, relaytest.World.Resume, relaytest.Recordings(t, generate.fallback, generate.named, generate.folders...))
 }
@@ -41,6 +45,7 @@ func (f family) killedEverywhere(t *testing.T, on again, recs []relaytest.Record
 		}
 		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
+			f := f // each its own: what reads a stray reads nothing else
 			if _, ok := f.strays[r.Name]; ok {
 				f.read = f.readOwn
 			}
