@@ -92,7 +92,7 @@ func (d *drive) errand(l *leg, a *relay.Attempt) *upstream.Request {
 	}
 	r := &upstream.Request{Method: a.Method, Path: path, Decode: true}
 	r.Header = l.header(d.req, func(name string) bool {
-		return acceptEncoding(name) || ofTheBody(name) || strings.EqualFold(name, "Idempotency-Key")
+		return acceptEncoding(name) || ofTheBody(name) || strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Idempotency-Key")
 	})
 	r.Header = append(r.Header, upstream.Field{Name: "Accept-Encoding", Value: "identity"})
 	return r
