@@ -11,7 +11,7 @@ import (
 
 // pure lists the packages above the purity line. A name that ends in /... stands for the subpackages too.
 var pure = []string{
-	"sse", "eventstream", "turn", "internal/jsonwalk", "dialect/...", "interrupt", "planner", "splice", "relay", "checkpoint", "ledger",
+	"sse", "eventstream", "turn", "internal/jsonwalk", "internal/jsonfold", "dialect/...", "interrupt", "planner", "splice", "relay", "checkpoint", "ledger",
 }
 
 // impure names the directories below a pure package that exist for tests and may use them.
