@@ -26,6 +26,9 @@ type Config struct {
 	// [ledger.TTL]; MaxRuns bounds all of them, in bytes, default 1 GiB.
 	RunTTL  time.Duration
 	MaxRuns int64
+	// Seal encrypts runs; nil: they are kept as they are. Turns are encrypted by
+	// who wraps the store (package sealed).
+	Seal ledger.Sealer
 	// Sync is how often appended text is forced to disk; default 1 s.
 	Sync time.Duration
 }

@@ -35,6 +35,9 @@ type Runs struct {
 
 	mu     sync.Mutex // one write at a time; reads do not take it
 	memory *ledger.Memory
+	// unread are runs of which the file is whole and says nothing to us: a newer
+	// release wrote it, or it is sealed with another key. Immutable.
+	unread map[ledger.RunKey]error
 	now    time.Time // while the directory is read: when a run was written
 }
 
@@ -49,6 +52,9 @@ func (r *Runs) path(key ledger.RunKey) string {
 
 // Load implements [ledger.Store].
 func (r *Runs) Load(ctx context.Context, key ledger.RunKey) (ledger.Stored, error) {
+	if err := r.unread[key]; err != nil {
+		return ledger.Stored{}, err
+	}
 	return r.memory.Load(ctx, key)
 }
 
@@ -66,6 +72,9 @@ func (r *Runs) Recent(ctx context.Context, most int) ([]ledger.RunKey, error) {
 // disk, so that a crash takes nothing back. A write that failed may be on the disk
 // all the same, and is then found after a restart.
 func (r *Runs) Save(ctx context.Context, key ledger.RunKey, scope checkpoint.Scope, run *ledger.Run, expect uint64) error {
+	if err := r.unread[key]; err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch was, err := r.memory.Load(ctx, key); {
@@ -79,7 +88,7 @@ func (r *Runs) Save(ctx context.Context, key ledger.RunKey, scope checkpoint.Sco
 	}
 	b := append([]byte{runVersion}, scope[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.s.now().UnixMicro()))
-	b = append(b, ledger.Encode(run)...)
+	b = append(b, ledger.Seal(r.s.c.Seal, key, run)...)
 	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	if err := replace(r.path(key), b); err != nil {
 		return fmt.Errorf("%w: %w", ledger.ErrUnavailable, r.s.failed(err))
@@ -102,9 +111,10 @@ func (r *Runs) clock() time.Time {
 }
 
 // loadRuns reads what an earlier process wrote. Leftovers of an interrupted write
-// go; what makes no sense is set aside, since it is somebody's only record.
+// go; what is damaged is set aside, since it is somebody's only record, and what is
+// whole but not for us stays where it is.
 func (s *Store) loadRuns() error {
-	r := &Runs{s: s}
+	r := &Runs{s: s, unread: map[ledger.RunKey]error{}}
 	r.memory = ledger.NewMemory(ledger.MemoryConfig{Clock: r.clock, TTL: s.c.RunTTL, MaxTotal: s.c.MaxRuns, Forgot: r.forget})
 	s.runs = r
 	dir := filepath.Join(s.c.Dir, "runs")
@@ -130,16 +140,20 @@ func (s *Store) loadRuns() error {
 		if err != nil {
 			return err
 		}
-		one, err := decodeRun(b)
+		one, whole, err := decodeRun(b, ledger.RunKey(raw), s.c.Seal)
 		switch {
-		case errors.Is(err, ledger.ErrNewer):
-		case err != nil:
+		case err == nil:
+			found = append(found, one)
+		case whole && !one.at.IsZero() && s.now().Sub(one.at) >= s.c.RunTTL:
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		case whole:
+			r.unread[one.key] = err
+		default:
 			if err := os.Rename(path, path+".corrupt"); err != nil {
 				return err
 			}
-		default:
-			one.key = ledger.RunKey(raw)
-			found = append(found, one)
 		}
 	}
 	slices.SortFunc(found, func(a, b runFile) int { return a.at.Compare(b.at) })
@@ -160,16 +174,19 @@ type runFile struct {
 	run   *ledger.Run
 }
 
-func decodeRun(b []byte) (f runFile, err error) {
+// decodeRun reads a run's file. whole tells, with an error, that the file is as it was
+// written.
+func decodeRun(b []byte, key ledger.RunKey, seal ledger.Sealer) (f runFile, whole bool, err error) {
+	f.key = key
 	n := len(b) - 4
 	switch {
 	case len(b) > 0 && b[0] > runVersion:
-		return f, fmt.Errorf("%w: run file %d, this is %d", ledger.ErrNewer, b[0], runVersion)
+		return f, true, fmt.Errorf("%w: run file %d, this is %d", ledger.ErrNewer, b[0], runVersion)
 	case n < runHead || b[0] == 0 || binary.BigEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli):
-		return f, fmt.Errorf("%w: run file of %d bytes", ledger.ErrCorrupt, len(b))
+		return f, false, fmt.Errorf("%w: run file of %d bytes", ledger.ErrCorrupt, len(b))
 	}
 	copy(f.scope[:], b[1:])
 	f.at = time.UnixMicro(int64(binary.BigEndian.Uint64(b[runHead-8:]))).UTC()
-	f.run, err = ledger.Decode(b[runHead:n])
-	return f, err
+	f.run, err = ledger.Unseal(seal, key, b[runHead:n])
+	return f, true, err
 }

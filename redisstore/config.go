@@ -46,6 +46,9 @@ type Config struct {
 	// Confirm is how many replicas must have a run's write before it counts as
 	// done (WAIT); default 1 behind Sentinel and else none, negative none.
 	Confirm int
+	// Seal encrypts runs; nil: they are kept as they are. Turns are encrypted by
+	// who wraps the store (package sealed).
+	Seal ledger.Sealer
 
 	// LiveTTL is how long a process counts as alive that does not renew;
 	// default 3 s. Renew is how often it does; default 1 s.

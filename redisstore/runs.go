@@ -49,7 +49,7 @@ func (r *Runs) Load(ctx context.Context, key ledger.RunKey) (ledger.Stored, erro
 	default:
 		return ledger.Stored{}, fmt.Errorf("%w: the record has no content", ledger.ErrCorrupt)
 	}
-	run, err := ledger.Decode([]byte(re.text(1)))
+	run, err := ledger.Unseal(r.s.cfg.Seal, key, []byte(re.text(1)))
 	if err != nil {
 		return ledger.Stored{}, err
 	}
@@ -80,7 +80,7 @@ func (r *Runs) Save(ctx context.Context, key ledger.RunKey, scope checkpoint.Sco
 			return ledgers(translate(st.err))
 		}
 	}
-	re, confirmed, err := r.write(ctx, k.run(key), expect, run.Version, ledger.Encode(run), last.Lineage, last.Alias, last.N, ttl)
+	re, confirmed, err := r.write(ctx, k.run(key), expect, run.Version, ledger.Seal(r.s.cfg.Seal, key, run), last.Lineage, last.Alias, last.N, ttl)
 	if err != nil {
 		return ledgers(err)
 	}

@@ -58,9 +58,13 @@ func ParseKeys(text string) (Keys, error) {
 // An envelope: "ub1" id of the key(4) nonce(12) sealed.
 const magic = "ub1"
 
-// seal seals p, bound to what it is for.
-func (k Keys) seal(p []byte, about string) []byte {
-	key := k.ring[0]
+// Len is how many keys there are.
+func (k Keys) Len() int { return len(k.ring) }
+
+// Seal seals p with the first key, bound to what it is about.
+func (k Keys) Seal(p []byte, about string) []byte { return k.ring[0].seal(p, about) }
+
+func (key ringKey) seal(p []byte, about string) []byte {
 	b := append([]byte(magic), key.id[:]...)
 	at := len(b)
 	b = append(b, make([]byte, key.aead.NonceSize())...)
@@ -68,7 +72,8 @@ func (k Keys) seal(p []byte, about string) []byte {
 	return key.aead.Seal(b, b[at:], p, []byte(about))
 }
 
-func (k Keys) open(b []byte, about string) ([]byte, error) {
+// Open opens, with whichever key it takes, what Seal made. [checkpoint.ErrCorrupt].
+func (k Keys) Open(b []byte, about string) ([]byte, error) {
 	rest, ok := strings.CutPrefix(string(b), magic)
 	if !ok || len(rest) < 4 {
 		return nil, fmt.Errorf("%w: not sealed", checkpoint.ErrCorrupt)

@@ -32,7 +32,7 @@ func (k Keys) wrap(key checkpoint.TurnKey, r checkpoint.Record, t turnKey) check
 	outer := checkpoint.Record{Run: outerRun, Owner: r.Owner, Created: r.Created, Updated: r.Updated, State: r.State}
 	r.Log, r.State = nil, checkpoint.State{}
 	p, _ := r.AppendBinary(append([]byte(nil), t.secret...)) // its error is always nil
-	outer.Thread = string(k.seal(p, "turn "+key.String()))
+	outer.Thread = string(k.Seal(p, "turn "+key.String()))
 	return outer
 }
 
@@ -41,7 +41,7 @@ func (k Keys) unwrap(key checkpoint.TurnKey, outer *checkpoint.Record, offset in
 	if outer.Run != outerRun {
 		return nil, turnKey{}, fmt.Errorf("%w: not sealed", checkpoint.ErrCorrupt)
 	}
-	p, err := k.open([]byte(outer.Thread), "turn "+key.String())
+	p, err := k.Open([]byte(outer.Thread), "turn "+key.String())
 	if err != nil {
 		return nil, turnKey{}, err
 	}

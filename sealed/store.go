@@ -2,7 +2,9 @@ package sealed
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -177,20 +179,29 @@ func (s *Store) Adopt(ctx context.Context, ask checkpoint.AskKey, owner checkpoi
 	return s.took(ctx, f, before, turnKey{})
 }
 
-// Secret implements [checkpoint.Secrets].
+// Secret implements [checkpoint.Secrets]. A secret is never written anew, so that
+// each key of the ring has a copy of its own, made from that of the next older one:
+// processes agree while keys rotate, whichever two of them share a key, and an old
+// key can be dropped.
 func (s *Store) Secret(ctx context.Context, name string, fresh []byte) ([]byte, error) {
-	b, err := s.inner.Secret(ctx, name, s.keys.seal(fresh, "secret "+name))
-	if err != nil {
-		return nil, err
+	for _, key := range slices.Backward(s.keys.ring) {
+		about := "secret " + name
+		b, err := s.inner.Secret(ctx, name+":sealed:"+hex.EncodeToString(key.id[:]), key.seal(fresh, about))
+		if err == nil {
+			fresh, err = s.keys.Open(b, about)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return s.keys.open(b, "secret "+name)
+	return fresh, nil
 }
 
 // Remember implements [checkpoint.Memos].
 func (s *Store) Remember(ctx context.Context, ttl time.Duration, memos ...checkpoint.Memo) error {
 	closed := make([]checkpoint.Memo, len(memos))
 	for i, m := range memos {
-		closed[i] = checkpoint.Memo{Key: m.Key, Value: s.keys.seal(m.Value, "memo "+m.Key.String())}
+		closed[i] = checkpoint.Memo{Key: m.Key, Value: s.keys.Seal(m.Value, "memo "+m.Key.String())}
 	}
 	return s.inner.Remember(ctx, ttl, closed...)
 }
@@ -205,7 +216,7 @@ func (s *Store) Recall(ctx context.Context, keys ...checkpoint.MemoKey) ([][]byt
 		if v == nil {
 			continue
 		}
-		if values[i], err = s.keys.open(v, "memo "+keys[i].String()); err != nil {
+		if values[i], err = s.keys.Open(v, "memo "+keys[i].String()); err != nil {
 			return nil, err
 		}
 	}
