@@ -11,6 +11,7 @@ import (
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
 	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/ledger"
 	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
@@ -38,6 +39,10 @@ type Config struct {
 	// keeps, so that all who share it agree, else random, so that no other
 	// process and no later one shares a caller's turns.
 	ScopeKey []byte
+	// ScopeHeader names a header that tells callers apart in place of their
+	// credential, which may then rotate (DESIGN §13). Whoever can choose its value
+	// is who it names. Empty, or a request without it: the credential counts.
+	ScopeHeader string
 	// AdoptRetriesOnly: a request that names no run takes over a turn that lost
 	// its process only if its SDK says that it is a retry, not because it is
 	// identical (DESIGN §8).
@@ -67,6 +72,9 @@ type Config struct {
 	// checkpoint (DESIGN §8); 25 ms.
 	AckWait time.Duration
 
+	// Ledger keeps the runs that the proxy sees (DESIGN §9); nil: none are kept.
+	Ledger ledger.Store
+
 	// Remember is how long later requests of a conversation find what an earlier
 	// turn left for them (DESIGN §6); 24 h.
 	Remember time.Duration
@@ -82,7 +90,7 @@ type Upstream struct {
 	// URL is the base URL; [Join] says how paths are put behind it.
 	URL string
 	// Dialect restricts which requests are protected: the name of a dialect
-	// ("chat", "messages"). Empty: the dialect follows the path.
+	// ([Dialects]). Empty: the dialect follows the path.
 	Dialect string
 	// Header is added to every request, replacing fields of the same name.
 	Header upstream.Header

@@ -25,6 +25,7 @@ type drive struct {
 	life     *lifeline
 	log      *journal
 	seat     *seat // nil: nobody else may come to this turn
+	page     *page // nil: the ledger learns nothing of this turn
 	legs     []leg
 
 	// driver only
@@ -85,6 +86,7 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	default:
 		d.m, d.fx = relay.New(cfg, req.speaks, req.asks, plain, d.now)
 	}
+	d.page = s.turnPage(req)
 	d.observe()
 	return d
 }
@@ -154,6 +156,9 @@ func (d *drive) step(in relay.Input) {
 func (d *drive) persist() {
 	if m := d.fx.Memo; m != nil {
 		d.srv.remember(d.srv.scope(d.req.header), d.srv.memos(d.req, d.told, m))
+	}
+	if d.fx.Turn != nil && d.page != nil {
+		d.page.commit(d.fx.Turn)
 	}
 	if d.tail != nil || d.log.persist(d.fx.Persist) {
 		if d.fx.Persist.Durable && !d.away && d.superseded() {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/upstream"
 )
 
 const (
@@ -17,6 +19,19 @@ const (
 	secretWait  = time.Second
 	secretRetry = time.Second
 )
+
+// ScopeOf tells whose request one with header h is, as the proxy tells its own; ok is
+// false for one without a credential.
+func (s *Server) ScopeOf(h http.Header) (who checkpoint.Scope, ok bool) {
+	var fields upstream.Header
+	for name, values := range h {
+		for _, v := range values {
+			fields = append(fields, upstream.Field{Name: name, Value: v})
+		}
+	}
+	who = s.scope(fields)
+	return who, who != (checkpoint.Scope{})
+}
 
 // keyScopes sets the key of the hash that tells callers apart. Processes that share
 // a store agree on one that it keeps (DESIGN §13); until it can be reached a key of

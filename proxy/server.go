@@ -160,6 +160,9 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
+// Ledger is where the runs that the server sees are kept; nil: nowhere.
+func (s *Server) Ledger() ledger.Store { return s.ledger }
+
 // writeBuffer holds what one upstream read delivers with its chunk framing, so
 // that it is one write to the socket.
 const writeBuffer = 4<<10 + 64

@@ -170,6 +170,35 @@ func (s *Server) recovery(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, viewRecovery(ledger.Recover(got.Run, by), got.Run, got.Doubt))
 }
 
+// Recent answers with the runs last written, of all callers, without their steps:
+// for the operator. ?n= says how many, 50 by default.
+func (s *Server) Recent(w http.ResponseWriter, r *http.Request) {
+	most := 50
+	if n, err := strconv.Atoi(r.URL.Query().Get("n")); err == nil && n > 0 {
+		most = min(n, ledger.MaxRecent)
+	}
+	ctx, cancel := s.bounded(r.Context())
+	defer cancel()
+	keys, err := s.Store.Recent(ctx, most)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	out := []*Run{}
+	for _, key := range keys {
+		got, err := s.Store.Load(ctx, key)
+		if err != nil {
+			continue // it is gone, or shows up when it is asked for by name
+		}
+		v := view(got.Run, got.Doubt)
+		v.Open = got.Run.Open() != nil
+		v.Count = got.Run.Dropped + len(got.Run.Steps)
+		v.Steps, v.Tickets = nil, nil
+		out = append(out, v)
+	}
+	answer(w, http.StatusOK, map[string]any{"runs": out})
+}
+
 // about tells which run a request is about.
 func (s *Server) about(r *http.Request) (ledger.RunKey, checkpoint.Scope, error) {
 	id, err := checkpoint.ParseRunID(r.PathValue("id"))

@@ -113,6 +113,9 @@ type Run struct {
 	Holder  string    `json:"holder,omitempty"`
 	Began   time.Time `json:"began"`
 	Updated time.Time `json:"updated"`
+	// Count of steps, and whether the batch of the last one is Open; in lists only.
+	Count int  `json:"count,omitempty"`
+	Open  bool `json:"open,omitempty"`
 	// Dropped steps are the oldest, of which no detail is kept.
 	Dropped int      `json:"dropped,omitempty"`
 	Steps   []Step   `json:"steps,omitempty"`

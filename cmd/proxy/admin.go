@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/unbroken-llm/unbroken/checkpoint"
 	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/runs"
 )
 
 // adminServer answers questions about the process:
@@ -21,6 +24,8 @@ import (
 //	/readyz       200 while it wants work, 503 once it drains; and how the store is,
 //	              which is no reason to take work away: streams go on without it
 //	/status.json  numbers; asks for the token if there is one
+//	/runs         the runs last written; asks for it too
+//	/runs/{id}…   the ledger's API (package runs), for each caller its own
 type adminServer struct {
 	l     net.Listener
 	http  *http.Server
@@ -109,6 +114,11 @@ func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping) (*adminSe
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz)
 	mux.HandleFunc("GET /status.json", a.guarded(a.status))
+	if srv.Ledger() != nil {
+		api := &runs.Server{Store: srv.Ledger(), Scope: a.whose}
+		api.Routes(mux)
+		mux.HandleFunc("GET /runs", a.guarded(api.Recent))
+	}
 	a.http = &http.Server{Handler: a.local(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	return a, nil
 }
@@ -141,15 +151,41 @@ func withPort(host string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), "80")
 }
 
+// whose tells whose runs a request is about: by the credential that the caller also
+// sends to its provider, or for operators by the scope itself. Callers beyond this
+// machine show the token in a field of its own.
+func (a *adminServer) whose(r *http.Request) (checkpoint.Scope, error) {
+	if a.token != "" && !same(r.Header.Get(headerToken), a.token) {
+		return checkpoint.Scope{}, fmt.Errorf("send %s with the admin token, besides the credential of the run's own requests", headerToken)
+	}
+	if named := r.Header.Get(headerScope); named != "" {
+		raw, err := hex.DecodeString(named)
+		if err != nil || len(raw) != len(checkpoint.Scope{}) {
+			return checkpoint.Scope{}, fmt.Errorf("%s is %d bytes in hex", headerScope, len(checkpoint.Scope{}))
+		}
+		return checkpoint.Scope(raw), nil
+	}
+	who, _ := a.srv.ScopeOf(r.Header) // one without a credential reaches what it names, of its like
+	return who, nil
+}
+
+const (
+	headerToken = "X-Unbroken-Token"
+	headerScope = "X-Unbroken-Scope"
+)
+
+func same(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
 // guarded asks for the token.
 func (a *adminServer) guarded(next http.HandlerFunc) http.HandlerFunc {
 	if a.token == "" {
 		return next
 	}
-	want := sha256.Sum256([]byte("Bearer " + a.token))
 	return func(w http.ResponseWriter, r *http.Request) {
-		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		if !same(r.Header.Get("Authorization"), "Bearer "+a.token) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "send Authorization: Bearer with the admin token", http.StatusUnauthorized)
 			return

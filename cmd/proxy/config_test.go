@@ -77,7 +77,7 @@ func TestTableReachesEveryPlainValue(t *testing.T) {
 	given := map[string]bool{ // set per request, or by wire; 0 by default
 		"Relay.Anchor": true, "Relay.Sentinel": true, "Relay.Events": true, "Relay.Targets": true, "Relay.Seed": true,
 		"Relay.Watch.Floor": true,
-		"Upstreams":         true, "Routes": true, "AdoptRetriesOnly": true, "MaxPerCaller": true, "Client": true, "Store": true, "ScopeKey": true, "Observer": true, "Log": true,
+		"Upstreams":         true, "Routes": true, "AdoptRetriesOnly": true, "MaxPerCaller": true, "Client": true, "Store": true, "Ledger": true, "ScopeKey": true, "ScopeHeader": true, "Observer": true, "Log": true,
 	}
 	var walk func(prefix string, v reflect.Value)
 	walk = func(prefix string, v reflect.Value) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/sealed"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -13,6 +14,7 @@ import (
 type settings struct {
 	listen, tlsCert, tlsKey string
 	admin, adminToken       string
+	ledger                  bool
 	drain                   time.Duration
 
 	upstreams upstreams
@@ -22,6 +24,7 @@ type settings struct {
 
 	proxy    proxy.Config // the parts that are plain values
 	store    string
+	seal     sealed.Keys
 	scopeKey string
 
 	adoptIdentical bool
@@ -114,11 +117,14 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"store", "memory", "Where unfinished turns are kept: memory, file:DIR (one process), redis://[user:password@]host[:port][/db], rediss://…, redis+sentinel://host[,host...]/master or redis+cluster://host[,host...].", storeValue{&s.store}, "State"},
 		{"adopt_identical", "true", "A request that names no run takes over an identical one of its caller, at most 10 minutes old, whose process died. false: only if its SDK says that it is a retry.", boolean{&s.adoptIdentical}, ""},
 		{"scope_key", "", "Key of the hash that tells callers apart: env:NAME, file:PATH or the key itself, at least 16 characters. Without one the store keeps one for all that share it.", secret{&s.scopeKey, lookup}, ""},
+		{"scope_header", "", "A header of requests that tells callers apart in place of the credential, which may then rotate; only where callers cannot choose its value. Without the header the credential counts.", headerName{&s.proxy.ScopeHeader}, ""},
+		{"seal_key", "", "Encrypts what is kept: 32 bytes in hex or base64, as env:NAME, file:PATH or the key itself. To rotate, put the new key first and keep the old ones behind it, by spaces or on lines of their own. The memory store needs none.", sealKeys{&s.seal, lookup}, ""},
 		{"flush", "50ms", "How far text may run ahead of its checkpoint, in time …", d(&r.Flush, ms, time.Minute), ""},
 		{"flush_bytes", "32KiB", "… and in bytes.", size[int]{&r.FlushBytes, 1, 64 * mib}, ""},
 		{"ack_wait", "25ms", "How long bytes that would make the client act wait for their checkpoint.", d(&s.proxy.AckWait, ms, time.Minute), ""},
 		{"remember", "24h", "How long later requests of a conversation find what a broken turn left for them: calls that were cut, response ids that the provider does not know.", d(&s.proxy.Remember, time.Second, 30*day), ""},
 		{"max_kept", "8MiB", "Most that is kept of one turn under such an id, its input and its output.", size[int]{&s.proxy.MaxKept, kib, 64 * mib}, ""},
+		{"ledger", "true", "Keep the runs that are seen, their steps and tool calls, for /runs on the admin listener (docs/LEDGER.md).", boolean{&s.ledger}, ""},
 
 		{"max_streams", "20000", "Requests in flight; more wait in line.", count{&s.proxy.MaxStreams, 1, 10_000_000, false}, "Limits"},
 		{"max_per_caller", "0", "Of those, how many of one credential; 0 for as many.", count{&s.proxy.MaxPerCaller, 0, 10_000_000, false}, ""},

@@ -37,12 +37,15 @@ func serve(ctx context.Context, env environment, l *loading) (err error) {
 		return l.problems
 	}
 	s := l.settings
-	kept, err := openStore(s.store, w.log)
+	kept, err := openStore(s.store, s.seal, w.log)
 	if err != nil {
 		return err
 	}
 	defer kept.close()
 	w.proxy.Store = kept.Store
+	if s.ledger {
+		w.proxy.Ledger = kept.runs
+	}
 	srv, err := proxy.New(w.proxy)
 	if err != nil {
 		return err

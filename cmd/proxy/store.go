@@ -9,7 +9,9 @@ import (
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
 	"github.com/unbroken-llm/unbroken/filestore"
+	"github.com/unbroken-llm/unbroken/ledger"
 	"github.com/unbroken-llm/unbroken/redisstore"
+	"github.com/unbroken-llm/unbroken/sealed"
 )
 
 const (
@@ -59,6 +61,7 @@ func withoutPassword(store string) string {
 // keeping is the store that a process uses.
 type keeping struct {
 	checkpoint.Store // nil: the proxy's own memory
+	runs             ledger.Store
 	name             string
 	health           func() storeHealth
 	close            func()
@@ -83,30 +86,37 @@ type storeHealth struct {
 // storeClose bounds what a store may still write when the process ends.
 const storeClose = 2 * time.Second
 
-// openStore opens what was configured. A Redis that is away now is no error.
-func openStore(text string, log *slog.Logger) (*keeping, error) {
+// openStore opens what was configured. A Redis that is away now is no error. With keys
+// nothing of what was said is kept outside this process in clear.
+func openStore(text string, keys sealed.Keys, log *slog.Logger) (*keeping, error) {
 	k := &keeping{name: withoutPassword(text), close: func() {}}
 	k.health = func() storeHealth { return storeHealth{Store: k.name} }
 	if text == storeMemory {
+		k.runs = ledger.NewMemory(ledger.MemoryConfig{Clock: time.Now})
 		return k, nil
 	}
+	var seal ledger.Sealer
+	closed := func(s sealed.Inner) checkpoint.Store { return s }
+	if keys.Len() > 0 {
+		seal, closed = keys, func(s sealed.Inner) checkpoint.Store { return sealed.New(s, keys) }
+	}
 	if dir, ok := strings.CutPrefix(text, storeFile); ok {
-		s, err := filestore.Open(filestore.Config{Dir: dir})
+		s, err := filestore.Open(filestore.Config{Dir: dir, Seal: seal})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err)
 		}
-		k.Store, k.close = s, s.Close
+		k.Store, k.runs, k.close = closed(s), s.Runs(), s.Close
 		return k, nil
 	}
 	server, err := redisstore.ParseURL(text)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	s, err := redisstore.Open(redisstore.Config{Server: server, Log: log})
+	s, err := redisstore.Open(redisstore.Config{Server: server, Seal: seal, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	k.Store = s
+	k.Store, k.runs = closed(s), s.Runs()
 	k.close = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), storeClose)
 		defer cancel()

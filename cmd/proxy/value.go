@@ -1,15 +1,15 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // value is one setting's variable, as text. An error of set says what to write
@@ -215,59 +215,29 @@ func (v boolean) set(text string) error {
 
 func (v boolean) String() string { return fmt.Sprint(*v.p) }
 
-// secret is a text that is never shown: env:NAME, file:PATH, or the secret
-// itself, which is better kept out of command lines.
-type secret struct {
-	p      *string
-	lookup func(string) (string, bool)
-}
+// headerName is the name of a header field.
+type headerName struct{ p *string }
 
-func (v secret) set(text string) (err error) {
-	*v.p, err = reveal(text, v.lookup)
-	return err
-}
-
-func (v secret) String() string { return redact(*v.p) }
-
-func reveal(text string, lookup func(string) (string, bool)) (string, error) {
-	got := text
-	if name, ok := strings.CutPrefix(text, "env:"); ok {
-		if got, ok = lookup(name); !ok {
-			return "", fmt.Errorf("environment variable %s is not set", name)
-		}
-	} else if name, ok := strings.CutPrefix(text, "file:"); ok {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			return "", fmt.Errorf("read the secret: %w", err)
-		}
-		got = strings.TrimRight(string(b), "\r\n")
+func (v headerName) set(text string) error {
+	if text != "" && !httpguts.ValidHeaderFieldName(text) {
+		return fmt.Errorf("%q is no name of a header: write for instance X-Tenant", text)
 	}
-	switch {
-	case got == "" && text != "":
-		return "", fmt.Errorf("%s is empty", text)
-	case strings.ContainsAny(got, "\r\n\x00"):
-		return "", errors.New("the secret holds line breaks: it must be one line")
-	}
-	return got, nil
+	*v.p = text
+	return nil
 }
 
-func redact(s string) string {
-	if s == "" {
-		return ""
-	}
-	return "(set, not shown)"
-}
+func (v headerName) String() string { return *v.p }
 
-func (duration) kind() string { return "DURATION" }
-func (size[N]) kind() string  { return "SIZE" }
-func (count) kind() string    { return "N" }
-func (choice) kind() string   { return "WORD" }
-func (level) kind() string    { return "LEVEL" }
-func (address) kind() string  { return "ADDRESS" }
-func (path) kind() string     { return "FILE" }
-func (freeText) kind() string { return "TEXT" }
-func (secret) kind() string   { return "SECRET" }
-func (boolean) kind() string  { return "BOOL" }
+func (duration) kind() string   { return "DURATION" }
+func (size[N]) kind() string    { return "SIZE" }
+func (count) kind() string      { return "N" }
+func (choice) kind() string     { return "WORD" }
+func (level) kind() string      { return "LEVEL" }
+func (address) kind() string    { return "ADDRESS" }
+func (path) kind() string       { return "FILE" }
+func (freeText) kind() string   { return "TEXT" }
+func (headerName) kind() string { return "HEADER" }
+func (boolean) kind() string    { return "BOOL" }
 
 func (storeValue) kind() string { return "STORE" }
 func (*upstreams) kind() string { return "NAME=URL" }

@@ -1,0 +1,314 @@
+package proxy
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/dialect"
+	"github.com/unbroken-llm/unbroken/ledger"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// page is what the ledger learns of one request (DESIGN §9): the results that it
+// carries, when it comes, and the step that its answer is, when that ends. The
+// stream never waits for the ledger but for the moment before its end leaves, and
+// then not longer than for a checkpoint.
+type page struct {
+	srv   *Server
+	req   *request
+	who   checkpoint.Scope
+	teach dialect.Historian
+	past  dialect.History
+
+	mu  sync.Mutex // what follows is written in the order of the request's own facts
+	run *ledger.Run
+	key ledger.RunKey
+	id  checkpoint.RunID
+	// parent is the run that this one goes on from, if it is to be a new one.
+	parent checkpoint.RunID
+}
+
+// FlagUnanswered marks a run whose next inference was asked for without the results
+// of its open batch.
+const FlagUnanswered = "an inference began without the results of an open batch"
+
+// branchMark is between the id of a run and what tells its branches apart.
+const branchMark = "~"
+
+// turnPage opens the page of a request, nil where nothing is to be learned: of a
+// caller that can neither be told apart nor named its run, and of requests in which
+// no tool plays a part.
+func (s *Server) turnPage(r *request) *page {
+	who := s.scope(r.header)
+	h, ok := r.speaks.(dialect.Historian)
+	if s.ledger == nil || !ok || !r.named && (who == (checkpoint.Scope{}) || !r.asks.Tools && !h.Answers(r.plain)) {
+		return nil
+	}
+	p := &page{srv: s, req: r, who: who, teach: h, past: h.History(r.plain)}
+	p.do(p.arrive)
+	return p
+}
+
+// do runs one of the page's two chapters behind the stream's back, or at once where
+// the ledger is memory. The channel is closed when it is done.
+func (p *page) do(chapter func(context.Context) error) <-chan struct{} {
+	done := make(chan struct{})
+	write := func(ctx context.Context) {
+		defer close(done)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if err := chapter(ctx); err != nil {
+			p.srv.counts.unledgered.Add(1)
+			p.srv.cfg.Log.Debug("the ledger did not take a fact", "run", string(p.req.run), "error", err.Error())
+		}
+	}
+	if _, ok := p.srv.ledger.(*ledger.Memory); ok {
+		write(context.Background())
+	} else {
+		p.srv.behind(write)
+	}
+	return done
+}
+
+// tell appends an entry of the sidecar's.
+func (p *page) tell(ctx context.Context, a ledger.Act) (*ledger.Run, error) {
+	r, _, err := ledger.Append(ctx, p.srv.ledger, p.key, p.who, ledger.Entry{At: time.Now(), Do: a})
+	if errors.Is(err, ledger.ErrUnconfirmed) {
+		err = nil // it is written; whether it lasts is for those to know who act on it
+	}
+	return r, err
+}
+
+// arrive finds the run that the request goes on with, and tells it the results.
+func (p *page) arrive(ctx context.Context) error {
+	r, err := p.find(ctx)
+	if err != nil || r == nil {
+		return err
+	}
+	switch r.State {
+	case ledger.Ended:
+		p.parent = r.ID
+		p.id = p.branch(r.ID)
+		p.key = ledger.Key(p.who, p.id)
+		return nil
+	default:
+		p.run = r
+	}
+	var rounds []dialect.Round
+	if n := len(p.past.Rounds); n > 0 {
+		rounds = p.past.Rounds[n-1:]
+	}
+	for _, round := range rounds {
+		for i, id := range numbered(round.Calls) {
+			open := p.run.Open()
+			if open == nil || !asks(open, id) {
+				continue
+			}
+			after, err := p.tell(ctx, ledger.Result{Call: id, Digest: digestOf(round, i)})
+			if err != nil {
+				return err
+			}
+			p.run = after
+		}
+	}
+	if p.run.Open() != nil {
+		p.run, err = p.tell(ctx, ledger.Flag{What: FlagUnanswered})
+	}
+	return err
+}
+
+// find returns the run whose last step the request extends; else the named one, if
+// it is the application's or has no step yet. nil: there is none, and p.id is what
+// a new one is called.
+func (p *page) find(ctx context.Context) (*ledger.Run, error) {
+	p.id = p.req.run
+	p.key = ledger.Key(p.who, p.id)
+	if p.past.HasPrior {
+		r, err := p.extended(ctx)
+		if r != nil || err != nil {
+			return r, err
+		}
+	}
+	if !p.req.named {
+		return nil, nil
+	}
+	got, err := p.srv.ledger.Load(ctx, p.key)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case got.Run.Fence != 0 && got.Run.State != ledger.Ended || got.Run.Last() == nil:
+		return got.Run, nil
+	}
+	// Somebody else's history under the same name: another branch.
+	p.parent, p.id = p.id, p.branch(p.id)
+	p.key = ledger.Key(p.who, p.id)
+	return nil, nil
+}
+
+// extended returns the newest run whose last step is the turn before this one, and
+// asked for what the request answers.
+func (p *page) extended(ctx context.Context) (*ledger.Run, error) {
+	keys, err := p.srv.ledger.Find(ctx, p.who, lineage(p.past.Prior))
+	if err != nil {
+		return nil, err
+	}
+	var answered []string
+	if n := len(p.past.Rounds); n > 0 && p.past.Rounds[n-1].Before == p.past.Prior {
+		answered = numbered(p.past.Rounds[n-1].Calls)
+	}
+	for _, key := range keys {
+		got, err := p.srv.ledger.Load(ctx, key)
+		if errors.Is(err, ledger.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		last := got.Run.Last()
+		if p.req.named && got.Run.ID != p.req.run && !strings.HasPrefix(string(got.Run.ID), string(p.req.run)+branchMark) ||
+			slices.ContainsFunc(answered, func(id string) bool { return !asks(last, id) }) {
+			continue
+		}
+		p.key, p.id = key, got.Run.ID
+		return got.Run, nil
+	}
+	return nil, nil
+}
+
+// commit tells the ledger that the turn has ended, and waits a moment until it is
+// told: an application may ask for the batch as soon as it has it.
+func (p *page) commit(said *turn.Snapshot) {
+	c := ledger.Commit{
+		Lineage: lineage(p.past.Now), Model: p.req.asks.Model,
+		Finish: said.End().Reason, Paused: said.End().Reason == "pause_turn", Calls: callsOf(said), Message: messageOf(said),
+	}
+	if heir, ok := p.req.speaks.(dialect.Lineage); ok && len(c.Calls) > 0 {
+		if id := heir.Keep(p.req.plain, said).ID; id != "" {
+			c.Alias = lineage(dialect.After(id))
+		}
+	}
+	done := p.do(func(ctx context.Context) error { return p.end(ctx, c) })
+	t := time.NewTimer(p.srv.cfg.AckWait)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		p.srv.counts.unacked.Add(1)
+	}
+}
+
+// end commits the step to the run that the request went on with, to a branch of it
+// if another request was faster, or to a new one.
+func (p *page) end(ctx context.Context, c ledger.Commit) error {
+	if p.run == nil && len(c.Calls) == 0 && !p.req.named && p.parent == "" {
+		return nil // no run, and no reason for one
+	}
+	if p.run != nil {
+		// Commit again what is there already before anything else: the same turn
+		// may come from two connections.
+		_, err := p.tell(ctx, c)
+		var no *ledger.Refusal
+		if !errors.As(err, &no) {
+			return err
+		}
+		if !errors.Is(err, ledger.ErrIllegal) && !errors.Is(err, ledger.ErrEnded) {
+			return err
+		}
+		p.parent, p.id = p.run.ID, p.branch(p.run.ID)
+		p.key = ledger.Key(p.who, p.id)
+	}
+	_, err := p.tell(ctx, ledger.Begin{
+		ID: p.id, Parent: p.parent, Dialect: p.req.speaks.Name(), Model: p.req.asks.Model,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = p.tell(ctx, c)
+	return err
+}
+
+// branch names what goes on from a run beside it: the same for the same history, so
+// that it is one branch however often it is asked for.
+func (p *page) branch(of checkpoint.RunID) checkpoint.RunID {
+	base, _, _ := strings.Cut(string(of), branchMark)
+	name := base + branchMark + hex.EncodeToString(p.past.Now[:6])
+	if _, err := checkpoint.ParseRunID(name); err != nil {
+		return checkpoint.RunID("run" + branchMark + hex.EncodeToString(p.past.Now[:6]))
+	}
+	return checkpoint.RunID(name)
+}
+
+func lineage(p dialect.Past) string { return hex.EncodeToString(p[:]) }
+
+// numbered makes ids of names, where the wire has no ids and a name may repeat.
+func numbered(calls []string) []string {
+	out := make([]string, 0, len(calls))
+	for _, c := range calls {
+		id := c
+		for n := 2; slices.Contains(out, id); n++ {
+			id = c + "#" + strconv.Itoa(n)
+		}
+		out = append(out, id)
+	}
+	return out
+}
+
+// callsOf are the calls of a finished turn that its application is to execute.
+func callsOf(said *turn.Snapshot) (out []ledger.Asked) {
+	var ids []string
+	var blocks []*turn.Block
+	for i := range said.Blocks {
+		b := &said.Blocks[i]
+		if !b.IsCall() || !b.Live() || !b.Complete() {
+			continue
+		}
+		id := b.ID
+		if id == "" {
+			id = b.Name
+		} else if slices.Contains(ids, id) {
+			continue // the same id twice in one turn is one call
+		}
+		ids, blocks = append(ids, id), append(blocks, b)
+	}
+	for i, id := range numbered(ids) {
+		out = append(out, ledger.Asked{ID: id, Name: blocks[i].Name, Args: ledger.Sum(blocks[i].Arguments())})
+	}
+	return out
+}
+
+// asks reports whether a step asked for call id.
+func asks(s *ledger.Step, id string) bool {
+	return s != nil && slices.ContainsFunc(s.Calls, func(c ledger.Call) bool { return c.ID == id })
+}
+
+// messageOf is the digest of what the client has of a message.
+func messageOf(said *turn.Snapshot) ledger.Digest {
+	var b []byte
+	for i := range said.Blocks {
+		block := &said.Blocks[i]
+		if !block.Live() {
+			continue
+		}
+		b = strconv.AppendInt(b, int64(block.Kind), 10)
+		for _, part := range [][]byte{[]byte(block.ID), []byte(block.Name), block.Text} {
+			b = strconv.AppendInt(append(b, ' '), int64(len(part)), 10)
+			b = append(append(b, ':'), part...)
+		}
+	}
+	return ledger.Sum(b)
+}
+
+// digestOf is the digest of a result as the wire has it. Its content is the
+// application's affair; what counts is which call of which turn it answers.
+func digestOf(r dialect.Round, i int) ledger.Digest {
+	return ledger.Sum([]byte(lineage(r.Before) + " " + r.Calls[i]))
+}
