@@ -42,8 +42,9 @@ func withKey(t *testing.T, at string) *sdk.Client {
 	plain := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
-	hc := &http.Client{Transport: &http.Transport{DialTLSContext: plain}}
-	t.Cleanup(hc.CloseIdleConnections)
+	tr := &http.Transport{DialTLSContext: plain}
+	t.Cleanup(tr.CloseIdleConnections)
+	hc := &http.Client{Transport: owning{tr}}
 	return sdk.New(sdk.Options{
 		Region: "us-east-1", BaseEndpoint: aws.String("https://" + at), HTTPClient: hc, RetryMaxAttempts: 1,
 		BearerAuthTokenProvider: bearer.StaticTokenProvider{Token: bearer.Token{Value: "key"}},
@@ -447,12 +448,28 @@ func TestSignedRequestsAreRelayedAsTheyAre(t *testing.T) {
 	})
 }
 
+// owning gives the transport a request body of its own. This SDK closes its body when the
+// head of the response is there, and now and then net/http, which was about to close it
+// itself, takes that for a broken request and closes the connection under the stream,
+// whoever is at its other end.
+type owning struct{ http.RoundTripper }
+
+func (o owning) RoundTrip(q *http.Request) (*http.Response, error) {
+	b, err := io.ReadAll(q.Body)
+	if err != nil {
+		return nil, err
+	}
+	q = q.Clone(q.Context())
+	q.Body = io.NopCloser(bytes.NewReader(b))
+	return o.RoundTripper.RoundTrip(q)
+}
+
 // seen notes the request that it sends.
 type seen struct{ sent *http.Request }
 
 func (s seen) RoundTrip(q *http.Request) (*http.Response, error) {
 	*s.sent = *q.Clone(q.Context())
-	return http.DefaultTransport.RoundTrip(q)
+	return owning{http.DefaultTransport}.RoundTrip(q)
 }
 
 func credentials(context.Context) (aws.Credentials, error) {
