@@ -25,12 +25,12 @@ type page struct {
 	req   *request
 	who   checkpoint.Scope
 	teach dialect.Historian
-	past  dialect.History
 
-	mu  sync.Mutex // what follows is written in the order of the request's own facts
-	run *ledger.Run
-	key ledger.RunKey
-	id  checkpoint.RunID
+	mu   sync.Mutex // what follows is written in the order of the request's own facts
+	past dialect.History
+	run  *ledger.Run
+	key  ledger.RunKey
+	id   checkpoint.RunID
 	// parent is the run that this one goes on from, if it is to be a new one.
 	parent checkpoint.RunID
 }
@@ -51,30 +51,24 @@ func (s *Server) turnPage(r *request) *page {
 	if s.ledger == nil || !ok || !r.named && (who == (checkpoint.Scope{}) || !r.asks.Tools && !h.Answers(r.plain)) {
 		return nil
 	}
-	p := &page{srv: s, req: r, who: who, teach: h, past: h.History(r.plain)}
-	p.do(p.arrive)
+	p := &page{srv: s, req: r, who: who, teach: h}
+	p.mu.Lock() // the end of the turn waits for its beginning
+	s.behind(func(ctx context.Context) {
+		defer p.mu.Unlock()
+		// A long history takes milliseconds to read: the request is on its way
+		// meanwhile.
+		p.past = h.History(r.plain)
+		p.told(p.arrive(ctx))
+	})
 	return p
 }
 
-// do runs one of the page's two chapters behind the stream's back, or at once where
-// the ledger is memory. The channel is closed when it is done.
-func (p *page) do(chapter func(context.Context) error) <-chan struct{} {
-	done := make(chan struct{})
-	write := func(ctx context.Context) {
-		defer close(done)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if err := chapter(ctx); err != nil {
-			p.srv.counts.unledgered.Add(1)
-			p.srv.cfg.Log.Debug("the ledger did not take a fact", "run", string(p.req.run), "error", err.Error())
-		}
+// told counts what the ledger did not take.
+func (p *page) told(err error) {
+	if err != nil {
+		p.srv.counts.unledgered.Add(1)
+		p.srv.cfg.Log.Debug("the ledger did not take a fact", "run", string(p.req.run), "error", err.Error())
 	}
-	if _, ok := p.srv.ledger.(*ledger.Memory); ok {
-		write(context.Background())
-	} else {
-		p.srv.behind(write)
-	}
-	return done
 }
 
 // tell appends an entry of the sidecar's.
@@ -188,15 +182,21 @@ func (p *page) extended(ctx context.Context) (*ledger.Run, error) {
 // told: an application may ask for the batch as soon as it has it.
 func (p *page) commit(said *turn.Snapshot) {
 	c := ledger.Commit{
-		Lineage: lineage(p.past.Now), Model: p.req.asks.Model,
-		Finish: said.End().Reason, Paused: said.End().Reason == "pause_turn", Calls: callsOf(said), Message: messageOf(said),
+		Model: p.req.asks.Model, Finish: said.End().Reason, Paused: said.End().Reason == "pause_turn", Calls: callsOf(said), Message: messageOf(said),
 	}
 	if heir, ok := p.req.speaks.(dialect.Lineage); ok && len(c.Calls) > 0 {
 		if id := heir.Keep(p.req.plain, said).ID; id != "" {
 			c.Alias = lineage(dialect.After(id))
 		}
 	}
-	done := p.do(func(ctx context.Context) error { return p.end(ctx, c) })
+	done := make(chan struct{})
+	p.srv.behind(func(ctx context.Context) {
+		defer close(done)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		c.Lineage = lineage(p.past.Now)
+		p.told(p.end(ctx, c))
+	})
 	t := time.NewTimer(p.srv.cfg.AckWait)
 	defer t.Stop()
 	select {
