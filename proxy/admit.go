@@ -202,7 +202,11 @@ func token() string {
 
 // scope tells callers apart without keeping their credential.
 func (s *Server) scope(h upstream.Header) (sc checkpoint.Scope) {
-	if c := credential(h); c != "" {
+	c := credential(h)
+	if name := s.cfg.ScopeHeader; name != "" && h.Get(name) != "" {
+		c = "\x00" + h.Get(name) // no credential begins so
+	}
+	if c != "" {
 		m := hmac.New(sha256.New, *s.scopeKey.Load())
 		m.Write([]byte(c))
 		m.Sum(sc[:0])
