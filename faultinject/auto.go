@@ -52,7 +52,7 @@ var defaultCalls = []ToolCall{
 // A ToolCall is one call that the auto and agent scenarios may make.
 type ToolCall struct {
 	Name string
-	Args string // a JSON object
+	Args string // a JSON object; any text, if the tool takes that
 }
 
 // declaredCall picks the call to make: the first configured one whose tool is

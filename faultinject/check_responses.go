@@ -75,9 +75,10 @@ func invalidValue(param, got string, supported ...string) *Refusal {
 }
 
 // responsesMembers are the parameters the endpoint knows (API reference,
-// create a model response, 2026).
+// create a model response, 2026), and client_metadata, which is not in it: Codex
+// sends it there with every request.
 var responsesMembers = []string{
-	"background", "context_management", "conversation", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
+	"background", "client_metadata", "context_management", "conversation", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata",
 	"model", "parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_retention", "reasoning",
 	"safety_identifier", "service_tier", "store", "stream", "stream_options", "temperature", "text", "tool_choice", "tools",
 	"top_logprobs", "top_p", "truncation", "user",

@@ -45,6 +45,7 @@ func TestResponsesStrictness(t *testing.T) {
 		{"no input", `{"model":"m"}`, nil, 400, `One of "input" or "previous_response_id"`, "", ""},
 		{"input of a wrong type", `{"model":"m","input":7}`, nil, 400, "Invalid type for 'input'", "invalid_type", "input"},
 		{"unknown parameter", with(body(user), `"brand_new":1`), nil, 400, "Unknown parameter: 'brand_new'.", "unknown_parameter", "brand_new"},
+		{"what Codex says of itself", with(body(user), `"client_metadata":{"k":"v"}`), nil, 200, refusedNothing, "", ""},
 		{"chat's messages", `{"model":"m","messages":[` + user + `]}`, nil, 400, "this parameter has moved to 'input'", "unsupported_parameter", "messages"},
 		{"chat's format", with(body(user), `"response_format":{}`), nil, 400, "has moved to 'text.format'", "unsupported_parameter", "response_format"},
 		{"too few tokens", with(body(user), `"max_output_tokens":15`), nil, 400, "Expected a value >= 16, but got 15 instead.", "integer_below_min_value", "max_output_tokens"},

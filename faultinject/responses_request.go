@@ -40,6 +40,7 @@ type responsesTool struct {
 	Type       string          `json:"type"`
 	Name       string          `json:"name"`
 	Parameters json.RawMessage `json:"parameters"`
+	Tools      []responsesTool `json:"tools"` // of a namespace
 }
 
 // inputItem is one element of input.
@@ -55,6 +56,7 @@ type inputItem struct {
 	Input     *string         `json:"input"`
 	Output    json.RawMessage `json:"output"`
 	Encrypted *string         `json:"encrypted_content"`
+	Tools     []responsesTool `json:"tools"`
 }
 
 // said reports whether the model said the item, rather than the caller.
@@ -62,7 +64,7 @@ func (it inputItem) said() bool {
 	switch it.Type {
 	case "message":
 		return it.Role == "assistant"
-	case "function_call_output", "custom_tool_call_output", "item_reference":
+	case "function_call_output", "custom_tool_call_output", "item_reference", "additional_tools":
 		return false
 	}
 	return !strings.HasSuffix(it.Type, "_output") && !strings.HasSuffix(it.Type, "_response")
@@ -118,11 +120,7 @@ func responsesPrompt(k *shelf, body []byte) (Prompt, error) {
 	if q.MaxOutput != nil {
 		p.MaxTokens = *q.MaxOutput
 	}
-	for _, t := range q.Tools {
-		if t.Type == "function" || t.Type == "custom" {
-			p.Tools = append(p.Tools, Tool{Name: t.Name, Schema: t.Parameters, Custom: t.Type == "custom"})
-		}
-	}
+	p.addTools(q.Tools)
 	if was, ok := k.get(q.Previous); ok {
 		p.Turns = append(p.Turns, was.turns...)
 	}
@@ -132,11 +130,28 @@ func responsesPrompt(k *shelf, body []byte) (Prompt, error) {
 	return p, nil
 }
 
+// addTools declares what can be called by its bare name: that is all outside of
+// namespaces, and what is in the one called functions.
+func (p *Prompt) addTools(tools []responsesTool) {
+	for _, t := range tools {
+		switch {
+		case t.Type == "function" || t.Type == "custom":
+			p.Tools = append(p.Tools, Tool{Name: t.Name, Schema: t.Parameters, Custom: t.Type == "custom"})
+		case t.Type == "namespace" && t.Name == "functions":
+			p.addTools(t.Tools)
+		}
+	}
+}
+
 // addItem puts an input item into the history. What the model said in one go
 // is one turn.
 func (p *Prompt) addItem(it inputItem) {
 	if it.Type == "message" && (it.Role == "system" || it.Role == "developer") {
 		p.System += partsText(it.Content)
+		return
+	}
+	if it.Type == "additional_tools" {
+		p.addTools(it.Tools)
 		return
 	}
 	if !it.said() {

@@ -106,6 +106,18 @@ func TestConfiguredAndMadeUpCalls(t *testing.T) {
 	}
 }
 
+// Codex declares its tools in the input, in a namespace; what is in another one
+// cannot be called by its name alone.
+func TestToolsDeclaredInTheInput(t *testing.T) {
+	s := start(t, Config{Calls: []ToolCall{{"spawn", `{}`}, {"exec", "text(1)"}}})
+	tools := `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"team","tools":[{"type":"function","name":"spawn"}]},` +
+		`{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}]}`
+	called := post(t, s, responsesPath, responsesBody("gpt-5.1", tools, msg("user", "Go.")))
+	if called.status != 200 || !strings.Contains(called.body, `"type":"custom_tool_call","status":"completed","input":"text(1)"`) {
+		t.Errorf("%d %s", called.status, called.body)
+	}
+}
+
 func TestScenarioIsChosenByHeaderModelScriptOrConfig(t *testing.T) {
 	s := start(t, Config{Scenario: "code", Script: MustScript("attempt 2: scenario unicode")})
 	for _, tc := range []struct {

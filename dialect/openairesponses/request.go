@@ -49,6 +49,7 @@ func readMember(r *dialect.Request, key string, val []byte) {
 		r.Stream, _ = jsonwalk.Bool(val)
 	case "input":
 		r.Prefill = openText(lastElement(val))
+		readItems(r, val)
 	case "max_output_tokens":
 		if n, ok := jsonwalk.Int(val); ok && n > 0 {
 			r.MaxTokens = n
@@ -146,6 +147,18 @@ func openText(item []byte) []byte {
 		out = jsonwalk.Unescape(out, body)
 	}
 	return out
+}
+
+// readItems finds the tools that items of the input declare: additional_tools, which is where Codex has all of its own,
+// and what a tool search brought up.
+func readItems(r *dialect.Request, input []byte) {
+	es := jsonwalk.Elements(input)
+	for item, ok := es.Next(); ok; item, ok = es.Next() {
+		switch text(jsonwalk.Get(item, "type")) {
+		case "additional_tools", "tool_search_output":
+			readTools(r, jsonwalk.Get(item, "tools"))
+		}
+	}
 }
 
 func lastElement(arr []byte) (last []byte) {
