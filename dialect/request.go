@@ -51,4 +51,8 @@ type Request struct {
 	// ([Backgrounder]), and what comes down is shown as if it had not. Set by
 	// whoever changed the request.
 	Veiled bool
+	// Upgraded is the client's own request, which asks for no stream, where what goes up
+	// asks for one ([Upgrader]): the client gets the ordinary answer, when it is whole.
+	// Nil: the client gets what it asked for. Set by whoever changed the request.
+	Upgraded *Request
 }

@@ -6,12 +6,17 @@ import (
 )
 
 // geminiWhole renders a as the answer of generateContent: one chunk with all
-// parts.
+// parts, and what the last chunk of a stream tells and counts.
 func geminiWhole(a Answer, o Options) []byte {
 	o = o.withDefaults("")
-	u := a.usage(o)
+	w := geminiWriter{o: o, u: a.usage(o)}
+	content, more := "", ""
+	for _, c := range geminiChunks(a, o) {
+		w.count(c, 0)
+		more = c.more
+	}
 	if a.Finish == FinishBlocked {
-		return fmt.Appendf(nil, `{"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},%s`, geminiTail(o, u, 0, 0))
+		return fmt.Appendf(nil, `{"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},%s`, w.tail())
 	}
 	signed := geminiVersion(modelName(o.Model)) >= 3
 	var parts []string
@@ -37,16 +42,12 @@ func geminiWhole(a Answer, o Options) []byte {
 			}
 		}
 	}
-	content, more := "", ""
 	if len(parts) > 0 {
 		content = `"content": {"parts": [` + strings.Join(parts, ",") + `],"role": "model"},`
-	}
-	if len(a.Sources) > 0 {
-		more = grounding(a)
 	}
 	candidates := make([]string, o.N)
 	for i := range candidates {
 		candidates[i] = fmt.Sprintf(`{%s"finishReason": %s,"index": %d%s}`, content, quote(geminiFinish(a.Finish)), i, more)
 	}
-	return fmt.Appendf(nil, `{"candidates": [%s],%s`, strings.Join(candidates, ","), geminiTail(o, u, u.Reasoning, max(0, u.Out-u.Reasoning)))
+	return fmt.Appendf(nil, `{"candidates": [%s],%s`, strings.Join(candidates, ","), w.tail())
 }

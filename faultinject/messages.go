@@ -46,10 +46,7 @@ func messagesEvents(a Answer, o Options) []Event {
 	if a.Finish == FinishSequence {
 		sequence = quote(a.StopSequence)
 	}
-	details := ""
-	if u.Reasoning > 0 {
-		details = fmt.Sprintf(`,"output_tokens_details":{"thinking_tokens":%d}`, u.Reasoning)
-	}
+	details := thinkingTokens(u)
 	s.add(KindFinish, "message_delta", fmt.Sprintf(`"delta":{"stop_reason":%s,"stop_sequence":%s},"usage":{"input_tokens":%d,%s,"output_tokens":%d%s}`,
 		quote(messagesFinish(a.Finish)), sequence, u.In, cache, u.Out, details))
 	s.add(KindEnd, "message_stop", "")
@@ -107,4 +104,12 @@ func messagesFinish(f Finish) string {
 	default:
 		return "end_turn"
 	}
+}
+
+// thinkingTokens is what usage says of reasoning, if there was any.
+func thinkingTokens(u Usage) string {
+	if u.Reasoning == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`,"output_tokens_details":{"thinking_tokens":%d}`, u.Reasoning)
 }

@@ -84,6 +84,6 @@ func messagesWhole(a Answer, o Options) []byte {
 	}
 	u := a.usage(o)
 	return fmt.Appendf(nil, `{"model":%s,"id":%s,"type":"message","role":"assistant","content":[%s],"stop_reason":%s,"stop_sequence":%s,`+
-		`"usage":{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":%d,"service_tier":"standard"}}`,
-		quote(o.Model), quote(o.ID), strings.Join(blocks, ","), quote(messagesFinish(a.Finish)), sequence, u.In, u.CacheRead, u.Out)
+		`"usage":{"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":%d,"service_tier":"standard"%s}}`,
+		quote(o.Model), quote(o.ID), strings.Join(blocks, ","), quote(messagesFinish(a.Finish)), sequence, u.In, u.CacheRead, u.Out, thinkingTokens(u))
 }

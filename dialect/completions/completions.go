@@ -12,6 +12,8 @@ type Dialect struct{}
 
 var _ dialect.Dialect = Dialect{}
 
+var _ dialect.Upgrader = Dialect{}
+
 var wire = openaichat.Wire{Texts: true}
 
 // Name implements dialect.Dialect.
@@ -70,3 +72,14 @@ func (Dialect) DropReasoning(dst []byte, _ *turn.Snapshot, _ int) []byte { retur
 // Retract implements dialect.Writer: nothing can be retracted in a dialect without
 // mode events.
 func (Dialect) Retract(dst []byte, _ *turn.Snapshot, _ int, _ string) []byte { return dst }
+
+// Upgrade implements dialect.Upgrader.
+func (Dialect) Upgrade(r *dialect.Request, body []byte) (stream []byte, why string) {
+	return wire.Upgrade(r, body)
+}
+
+// StreamPath implements dialect.Upgrader: the body says it.
+func (Dialect) StreamPath(path string) string { return path }
+
+// NewFold implements dialect.Upgrader.
+func (Dialect) NewFold() dialect.Fold { return wire.NewFold() }

@@ -48,6 +48,15 @@ func (v *Value) Join(val []byte) {
 	}
 }
 
+// Extend adds the elements of an array, whatever they are.
+func (v *Value) Extend(arr []byte) {
+	v.open(list)
+	e := jsonwalk.Elements(arr)
+	for el, ok := e.Next(); ok; el, ok = e.Next() {
+		v.Push().Set(el)
+	}
+}
+
 // indexed is the element that el is a piece of.
 func (v *Value) indexed(el []byte) *Value {
 	if jsonwalk.KindOf(el) != jsonwalk.KindObject {

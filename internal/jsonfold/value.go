@@ -60,6 +60,12 @@ func (v *Value) Set(val []byte) {
 	*v.size += len(v.bytes)
 }
 
+// Drop makes the value nothing again. It keeps its place.
+func (v *Value) Drop() {
+	v.Set(nil)
+	v.kind = absent
+}
+
 // Offer is Set for a value that says nothing yet.
 func (v *Value) Offer(val []byte) {
 	if v.Empty() {
