@@ -32,6 +32,20 @@ help: ## Show this help
 build: ## Build bin/unbroken, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/unbroken ./cmd/proxy
 
+# What a release is built for, and the tool that lists what is in it.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+GOMOD_SBOM := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
+
+.PHONY: release
+release: ## Build dist/ for all platforms, with checksums and an SBOM
+	@rm -rf dist && mkdir -p dist
+	@set -e; for p in $(PLATFORMS); do \
+	  out=dist/unbroken_$(VERSION)_$${p%/*}_$${p#*/}; echo "$$out"; \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out ./cmd/proxy; \
+	done
+	$(GO) run $(GOMOD_SBOM) app -json -licenses -main cmd/proxy -output dist/unbroken_$(VERSION).sbom.json .
+	cd dist && sha256sum * > SHA256SUMS
+
 .PHONY: run
 run: build ## Build and serve; ARGS are passed on
 	./bin/unbroken $(ARGS)
