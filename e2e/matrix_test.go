@@ -16,7 +16,11 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "32"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
 }
 
 // clocked bounds how many rows run at once whose fault is noticed by a clock, so
@@ -68,16 +72,16 @@ func runRow(t *testing.T, m *measure, f *fault, sheet *sheet) {
 			continue
 		}
 		st := newStage(t, f.via)
-		want := f.expect(sc)
+		want := f.expect(sc, m.client.speaks)
 		want.unbroken = m.of(t, sc, "").reply.Message
-		if f.uncounted && m.client.chat {
+		if f.uncounted && m.client.speaks == faultinject.Chat {
 			want.unbroken.Usages = 0
 		}
 		if want.verdict == relayed || want.verdict == verbatim {
-			o := m.of(t, sc, f.line(sc))
+			o := m.of(t, sc, f.line(sc, m.client.speaks))
 			want.direct = &o
 		}
-		got, err := st.play(t, m.client, sc, f.line(sc))
+		got, err := st.play(t, m.client, sc, f.line(sc, m.client.speaks))
 		if err != nil {
 			sheet.enter(f, m.client, sc, wrong, 0)
 			t.Error(err)
