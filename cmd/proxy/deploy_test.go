@@ -67,7 +67,7 @@ func TestDeploymentsRunCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?:/unbroken, |ExecStart=\S+/unbroken |"/unbroken", ")([a-z]+)`).FindAllStringSubmatch(string(b), -1) {
+		for _, m := range regexp.MustCompile(`(?:\[/unbroken, |ExecStart=\S+/unbroken |"/unbroken", ")([a-z]+)`).FindAllStringSubmatch(string(b), -1) {
 			if !have[m[1]] {
 				t.Errorf("%s runs unbroken %s", path, m[1])
 			}
