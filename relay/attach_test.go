@@ -24,6 +24,7 @@ type keeper struct {
 	d       dialect.Dialect
 	request string
 	held    relaytest.Held
+	table   string // of docs/SUPPORT.md
 }
 
 // named reads a string or a number of an event's data.
@@ -47,7 +48,7 @@ func keepers(t *testing.T) (all []keeper) {
 			continue
 		}
 		all = append(all, keeper{
-			name: r.Name, d: openairesponses.Dialect{}, request: string(r.Request),
+			name: r.Name, d: openairesponses.Dialect{}, request: string(r.Request), table: responses.as(),
 			held: relaytest.Held{ID: named("response", "id")(r.Units[0]), Units: r.Units, Param: "starting_after", Name: named("sequence_number"), Status: 404},
 		})
 	}
@@ -56,7 +57,7 @@ func keepers(t *testing.T) (all []keeper) {
 			r.Units = append(r.Units, []byte("event: done\ndata: [DONE]\n\n"))
 		}
 		k := keeper{
-			name: r.Name, d: interactions.Dialect{}, request: string(r.Request),
+			name: r.Name, d: interactions.Dialect{}, request: string(r.Request), table: interactKept.as(),
 			held: relaytest.Held{ID: named("interaction", "id")(r.Units[0]), Units: r.Units, Param: "last_event_id", Name: named("event_id"), Status: 404},
 		}
 		all = append(all, k)
@@ -81,6 +82,13 @@ func (k keeper) world() relaytest.World {
 		Targets: []relay.Target{{Name: "test", Ability: dialect.Ability{Manners: []turn.Manner{turn.Asked}}}},
 		Flush:   1,
 	}}
+}
+
+// turns are the columns of that table that the generation belongs to.
+func (k keeper) turns() []string {
+	req := mustParse(k.d, []byte(k.request))
+	s, _, _ := relaytest.Fold(k.d, req, k.stream())
+	return turnsOf(req, s)
 }
 
 func (k keeper) stream() []byte { return bytes.Join(k.held.Units, nil) }
@@ -158,6 +166,7 @@ func TestHeldIsByteEqualWhereverItIsCut(t *testing.T) {
 	}
 	for _, k := range keepers(t) {
 		t.Run(k.name, func(t *testing.T) {
+			of := k.turns()
 			for i, at := range k.cuts() {
 				if at < len(k.held.Units[0]) || k.ended(at) {
 					continue
@@ -180,9 +189,13 @@ func TestHeldIsByteEqualWhereverItIsCut(t *testing.T) {
 					if len(res.Abandoned) > 0 {
 						t.Fatalf("cut at %d by %s: what was read to its end was cancelled: %+v", at, w.name, res.Abandoned)
 					}
+					seen.note(k.table, of, res)
 				}
 			}
 		})
+	}
+	if !t.Failed() {
+		seen.played("held")
 	}
 }
 

@@ -357,6 +357,9 @@ func (f family) cutEverywhere(t *testing.T, recs []relaytest.Recording) {
 			})
 		}
 	})
+	if !t.Failed() {
+		seen.played(f.name)
+	}
 	t.Logf("%s: %v", f.name, total)
 	fmt.Fprintf(os.Stderr, "battery %s: %v\n", f.name, total)
 }
@@ -391,11 +394,14 @@ func (f family) battery(t *testing.T, r relaytest.Recording) tally {
 	if err != nil {
 		t.Fatalf("uncut recording: %v", err)
 	}
-	answer := relaytest.AnswerOf(snap)
+	answer, of := relaytest.AnswerOf(snap), turnsOf(mustParse(f.d, r.Request), snap)
 	for i, c := range f.scenarios(r) {
 		res, err := f.run(t, c, want, answer)
 		if err == nil {
 			err = f.judge(c, res, want, &n)
+		}
+		if err == nil {
+			seen.note(f.as(), of, res)
 		}
 		if err != nil {
 			t.Errorf("case %d: %v: %v\nplans %v", i, c, err, res.Plans())

@@ -40,6 +40,8 @@ var interact = family{
 	read:    readInteraction,
 }
 
+var interactKept = func(f family) family { f.name = "interactions, kept"; return f }(interact)
+
 // steps hands the provider model a continuation as the messages it reads. It refuses
 // what the API would.
 type steps struct{ interactions.Dialect }
@@ -245,9 +247,7 @@ func TestCutEverywhereInteractions(t *testing.T) {
 // One that is kept, and that the provider does not give back, is the only one that its
 // id can name: once the client has the id, it is refused.
 func TestCutEverywhereInteractionsKept(t *testing.T) {
-	f := interact
-	f.name = "interactions, kept"
-	f.cutEverywhere(t, interactionRecordings(t, true))
+	interactKept.cutEverywhere(t, interactionRecordings(t, true))
 }
 
 func TestKilledEverywhereInteractions(t *testing.T) {

@@ -292,8 +292,10 @@ func TestAStructuredAnswerCutEverywhereIsWhole(t *testing.T) {
 					if err != nil {
 						t.Fatalf("cut at byte %d (…%q), going on %s: %v\nplans %v", k, doc[max(0, k-40):k], g.name, err, res.Plans())
 					}
+					seen.note(a.as(), []string{ofStructured}, res)
 				}
 			}
+			seen.played("structured " + a.name)
 			t.Logf("%d cuts of %d bytes", cuts, len(doc))
 		})
 	}
