@@ -31,6 +31,11 @@ type decoder struct {
 	begun  bool
 	input  int64 // input_tokens of message_start; a message_delta may leave it out
 	blocks []wireBlock
+
+	// The last event, if it was a delta of text, and what it said. It changed nothing
+	// here, so what differs from it in the text only says the same but for the text.
+	like jsonwalk.Stencil
+	last turn.Delta
 }
 
 // wireBlock is a block of this attempt; its ordinal is its place.
@@ -43,6 +48,8 @@ type wireBlock struct {
 // frame holds the top-level members that matter, raw. typ is the escaped body of the type, nil when there is none.
 type frame struct {
 	typ, index, delta, block, message, usage, fault []byte
+
+	named bool // typ is the event's name, not the data's
 }
 
 // readFrame walks an event's data once.
@@ -82,6 +89,12 @@ func silent(data []byte) bool {
 
 // Decode implements [dialect.Decoder].
 func (d *decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
+	if body, ok := d.like.Body(e.Data); ok {
+		dst = append(dst, d.last)
+		dst[len(dst)-1].Text = body
+		return dst, nil
+	}
+	d.like.Forget()
 	if silent(e.Data) {
 		return append(dst, turn.Delta{Kind: turn.Pulse}), nil
 	}
@@ -93,7 +106,7 @@ func (d *decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
 		return dst, err
 	}
 	if f.typ == nil {
-		f.typ = e.Name
+		f.typ, f.named = e.Name, true
 	}
 	switch string(f.typ) {
 	case "content_block_delta":
@@ -256,6 +269,7 @@ func (d *decoder) delta(dst []turn.Delta, f frame, data []byte) ([]turn.Delta, e
 		kind, fits = turn.Extra, true
 	}
 	body, isString := p.body()
+	cut := isString // out of data
 	if kind == turn.Text && jsonwalk.KindOf(p.partial) == jsonwalk.KindObject {
 		// Some hosts send arguments as the object itself (FIELD-REPORTS C13); as text they are the same arguments.
 		body, isString = jsonwalk.Escape(nil, p.partial), true
@@ -275,8 +289,12 @@ func (d *decoder) delta(dst []turn.Delta, f frame, data []byte) ([]turn.Delta, e
 		return dst, ErrDeltaKind
 	}
 	out := turn.Delta{Kind: kind, Block: n, Text: body}
-	if kind == turn.Extra {
+	switch {
+	case kind == turn.Extra:
 		out.Raw = data
+	case kind == turn.Text && cut && !f.named:
+		d.last = turn.Delta{Kind: kind, Block: n}
+		d.like.Learn(data, body)
 	}
 	return append(dst, out), nil
 }

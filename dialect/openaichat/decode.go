@@ -17,6 +17,12 @@ type Decoder struct {
 	lanes      []lane
 	out        []turn.Delta // what Decode appends to
 	lost       error        // a chunk broke off after it had changed the lanes
+
+	// The last chunk, if it was a piece of text and nothing else, and what it said. It
+	// changed nothing here, so what differs from it in the text only says the same but
+	// for the text.
+	like jsonwalk.Stencil
+	last turn.Delta
 }
 
 func (d *Decoder) put(x turn.Delta) { d.out = append(d.out, x) }
@@ -27,6 +33,12 @@ func (d *Decoder) put(x turn.Delta) { d.out = append(d.out, x) }
 // behind something it said, the blocks are no longer known and every later chunk
 // is the same error; the end marker is still one.
 func (d *Decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
+	if body, ok := d.like.Body(e.Data); ok && e.Name == nil {
+		dst = append(dst, d.last)
+		dst[len(dst)-1].Text = body
+		return dst, nil
+	}
+	d.like.Forget()
 	d.out = dst
 	err := d.decode(e)
 	out := d.out
@@ -36,6 +48,11 @@ func (d *Decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
 			d.lost = err
 		}
 		return dst, err
+	}
+	if said := out[len(dst):]; len(said) == 1 && said[0].Kind == turn.Text && e.Name == nil {
+		d.last = said[0]
+		d.like.Learn(e.Data, d.last.Text)
+		d.last.Text = nil
 	}
 	return out, nil
 }

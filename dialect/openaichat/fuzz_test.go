@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/unbroken-llm/unbroken/dialect/dialecttest"
@@ -32,8 +33,13 @@ func FuzzDecode(f *testing.F) {
 	r := request(f)
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		dec, s := Dialect{}.NewDecoder(r), new(turn.Snapshot)
+		var slow Decoder
 		for _, e := range dialecttest.Units(stream) {
 			ds, err := dec.Decode(nil, e)
+			slow.like.Forget()
+			if want, werr := slow.Decode(nil, e); !reflect.DeepEqual(ds, want) || err != werr {
+				t.Fatalf("%q is %v, %v where every event is read, %v, %v where it is compared", e.Data, want, werr, ds, err)
+			}
 			if err != nil {
 				if len(ds) != 0 {
 					t.Fatalf("deltas beside an error: %v", ds)
