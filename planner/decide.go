@@ -89,8 +89,20 @@ func (f Facts) where() Where {
 	return Here
 }
 
-// plan decides what to do about the turn, whatever it costs.
+// plan decides what to do about the turn, whatever it costs. A turn that is of no use,
+// and that nobody has seen, is asked for again.
 func (f Facts) plan() Plan {
+	p := f.turn()
+	began := f.Committed || f.HostedTools // whatever came of the last attempt: there is content
+	if p.Kind == Refuse && f.Unsent && f.Visible && !began {
+		if again := f.restart(p.Reason); again.Kind == WholeRestart {
+			return again
+		}
+	}
+	return p
+}
+
+func (f Facts) turn() Plan {
 	if f.Manner == turn.Provider {
 		return Plan{Kind: Resume, Reason: "provider_holds_generation", Manner: turn.Provider}
 	}

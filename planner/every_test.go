@@ -71,8 +71,8 @@ var laws = []law{
 	{"what needs no provider waits for none", func(_ Facts, p Plan) bool { return !p.Kind.Upstream() && p.Wait != 0 }},
 
 	{"R2 has a complete call", func(f Facts, p Plan) bool { return p.Kind == SynthesizeToolUse && f.Complete == 0 }},
-	{"a complete call is not generated again", func(f Facts, p Plan) bool {
-		return f.Complete > 0 && p.Kind.Upstream() && p.Kind != Resume
+	{"a complete call is not generated again, but for a turn of several choices that nobody has seen", func(f Facts, p Plan) bool {
+		return f.Complete > 0 && p.Kind.Upstream() && p.Kind != Resume && (!f.Unsent || f.Choices == 1)
 	}},
 	{"R1 and R3 go on from words, or from items that the dialect can carry", func(f Facts, p Plan) bool {
 		return (p.Kind == ContinueText || p.Kind == TruncateBeforeTool) && !f.Words && !f.Carried
@@ -102,7 +102,19 @@ var laws = []law{
 	{"no other generation gets a name that is kept for one", func(f Facts, p Plan) bool { return p.Kind == WholeRestart && f.Kept }},
 
 	{"words that the client has are not said again, unless it is told", func(f Facts, p Plan) bool {
-		return p.Kind == WholeRestart && f.Visible && f.Words && !p.Withdraw
+		return p.Kind == WholeRestart && f.Visible && !f.Unsent && f.Words && !p.Withdraw
+	}},
+	{"words that nobody has seen are gone on from where that can be", func(f Facts, p Plan) bool {
+		whole := f.Unfinished == 0 && f.Complete == 0 && f.Choices == 1 && f.Blocked == "" && f.HostedOpen == "" && !f.Logprobs && f.Unsplicable == "" && f.TokensLeft != 0
+		return p.Kind == WholeRestart && f.Unsent && f.Visible && f.Words && whole && f.Manner != turn.NoManner && p.To == Here
+	}},
+	{"what nobody has seen is asked for again where it may be", func(f Facts, p Plan) bool {
+		again := f.Unsent && f.Visible && !f.HostedSeen && !f.HostedTools && !f.Committed
+		switch p.Reason {
+		case "several_choices", "logprobs", "unsplicable:audio", "unknown_block:mystery", "no_manner":
+			return again && p.Kind == Refuse
+		}
+		return false
 	}},
 	{"arguments that the client has are not said again, unless it is told", func(f Facts, p Plan) bool {
 		return p.Kind == WholeRestart && f.Visible && f.Arguments && !p.Withdraw
@@ -252,6 +264,7 @@ func facts(shape int, k interrupt.Kind, rng *rand.Rand) Facts {
 		Jitter:     float64(one(1000)) / 1000,
 		MidStream:  one(2) == 0,
 	}
+	f.Unsent = !f.Events && !f.Kept && one(3) == 0
 	f.Cause = interrupt.Cause{
 		Kind: k, NotSent: one(3) == 0, RejectsPrefill: f.MannerOnce,
 		Status:          [...]int{0, 408, 429, 500, 503, 529}[one(6)],

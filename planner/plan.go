@@ -116,6 +116,7 @@ type Facts struct {
 	Arguments bool // part of an unfinished call (mode events)
 	Thinking  bool // the client saw reasoning of this turn
 	Events    bool // the caller understands retractions
+	Unsent    bool // nothing: what was said can be taken back unseen
 	Kept      bool // the name by which later requests will ask the provider for this very generation
 
 	// What was asked.

@@ -82,6 +82,9 @@ type Attempt struct {
 	Body []byte
 	// Target indexes Config.Targets.
 	Target int
+	// Whole: the client's own request, which asks for no stream (a call that is
+	// upgraded may ask for one).
+	Whole bool
 	// Derived: the body is not the client's own; a fresh Idempotency-Key is
 	// needed.
 	Derived bool
@@ -133,9 +136,11 @@ type Note struct {
 	Plan    planner.Plan
 	Manner  turn.Manner
 	Reason  string // seam kind, outcome token, …
+	Joined  bool   // NoteSeam: it fits
 	Held    int    // NoteSeam: bytes held while undecided
 	Skipped int    // NoteSeam: bytes that repeated what was shown
 	Gap     time.Duration
+	Said    int64 // NoteInterrupted: output tokens of the turn so far, by estimate
 	// NoteEnd only.
 	End       End
 	Summary   Summary

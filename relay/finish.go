@@ -104,7 +104,7 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 		s.openGate(Head{Status: f.status, Upstream: f.header, Final: final, RetryAfter: after})
 		s.out = append(s.out, f.body...)
 		s.finalize(Clean, "refused:"+reason)
-	case f.cause.Kind == interrupt.Permanent && f.raw != nil:
+	case f.cause.Kind == interrupt.Permanent && f.raw != nil && !s.folding.on():
 		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
 		none := turn.Snapshot{Head: s.said.Head} // the client has no event
 		s.out = s.d.Fail(s.out, &none, s.failure(reason))
@@ -143,6 +143,9 @@ func (s *Stream) failure(reason string) dialect.Failure {
 
 // finalize ends the stream.
 func (s *Stream) finalize(e End, outcome string) {
+	if e == Clean && s.folding.on() && !s.gate && !s.deliver() {
+		return
+	}
 	s.phase, s.flush = finished, true
 	s.fx.End = e
 	s.sum.Usage = s.said.Usage

@@ -39,13 +39,18 @@ type Follower struct {
 	out   []byte
 	sum   Summary
 
+	folding               folding // the client gets no stream of it
 	pulse                 pulse
 	now, lastOut, graceAt time.Time
 }
 
 // Follow returns a follower that has read nothing yet.
 func Follow(c Config, d dialect.Dialect, req *dialect.Request, now time.Time) *Follower {
-	return &Follower{cfg: c.withDefaults(), d: d, traits: d.Traits(), req: req, pulse: pulse{d: d}, now: now, lastOut: now}
+	c = c.withDefaults()
+	return &Follower{
+		cfg: c, d: d, traits: d.Traits(), req: req, folding: newFolding(d, req, c.MaxEvent),
+		pulse: pulse{d: d}, now: now, lastOut: now,
+	}
 }
 
 // Size is how much of the log was read, in bytes: where the next read begins.
@@ -60,7 +65,7 @@ func (f *Follower) Done() bool { return f.ended }
 // Deadline is when [Follower.Next] has something to do by time alone; zero: never.
 func (f *Follower) Deadline() time.Time {
 	switch {
-	case f.ended || !f.gate:
+	case f.ended || !f.gate && f.graceAt.IsZero():
 		return time.Time{}
 	case !f.graceAt.IsZero():
 		return f.graceAt
@@ -112,6 +117,9 @@ func (f *Follower) Next(now time.Time) (fx Effects) {
 	}
 	f.out = f.out[:0]
 	f.pulse.begin(f.said.Seq)
+	if f.folding.on() {
+		return f.whole(fx)
+	}
 	durable := f.tell(false)
 	if len(f.out) == 0 && durable {
 		f.tell(true)
@@ -192,6 +200,10 @@ func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
 	if !f.gate && s.grip().Held() {
 		s.holds.left, s.healing = &f.src, true
 		s.goOn()
+		return s, s.end()
+	}
+	if f.folding.on() {
+		s.carryOn(f.src.Clone())
 		return s, s.end()
 	}
 	s.tokens.count(f.src.Usage)

@@ -113,7 +113,7 @@ func (s *Stream) told() interrupt.Cause {
 // what was read of it.
 func (s *Stream) judge(more bool) {
 	c := interrupt.FromStatus(s.head.Status, s.head.Header.Get, s.body, s.now)
-	if s.unveil(c) {
+	if s.unveil(c) || s.downgrade(c) {
 		return
 	}
 	if s.plan.manner == turn.Provider || s.visible || s.attempt > 1 || c.Transient() || c.ContextOverflow && s.option(planner.Larger).Exists {

@@ -21,7 +21,7 @@ func (s *Stream) interrupted(c interrupt.Cause) {
 	f := s.facts(c)
 	f.MannerOnce = demoted
 	p := planner.Decide(f)
-	s.note(Note{Kind: NoteInterrupted, Cause: c, Plan: p, Manner: p.Manner})
+	s.note(Note{Kind: NoteInterrupted, Cause: c, Plan: p, Manner: p.Manner, Said: s.said.EstimateTokens()})
 	if left := s.holds.left; left != nil && p.Kind != planner.Resume && !s.gate {
 		s.letGo()
 		s.carryOn(left)
@@ -94,6 +94,7 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 		Choices:     max(s.req.N, len(s.said.Ends)),
 		Logprobs:    s.req.Logprobs,
 		HostedTools: len(s.req.HostedTools) > 0,
+		Unsent:      s.folding.on(),
 		Committed:   s.req.Committed,
 		Unsplicable: s.req.Unsplicable,
 		Kept:        s.req.Kept && s.gate && s.said.Head != nil,
@@ -257,6 +258,7 @@ func (s *Stream) restart(p planner.Plan) {
 	if !s.gate {
 		s.said = turn.Snapshot{}
 		s.mark.Recede(&s.said)
+		s.refold()
 		s.out, s.held, s.holding, s.shown = s.out[:0], s.held[:0], false, extent{}
 		s.ends, s.counted, s.odd, s.spliced = false, false, "", false
 		s.tokens.hop = turn.Usage{}

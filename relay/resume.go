@@ -40,6 +40,7 @@ func Resume(c Config, d dialect.Dialect, req *dialect.Request, log []byte, now t
 // with it.
 func (s *Stream) carryOn(said *turn.Snapshot) {
 	s.holds.left = nil
+	s.refold()
 	s.holding, s.held, s.shown = false, s.held[:0], extent{}
 	s.said = turn.Snapshot{Head: said.Head, Usage: said.Usage, Seq: 0}
 	s.mark.Recede(&s.said)
@@ -81,7 +82,7 @@ func (s *Stream) goOn() {
 	cause := interrupt.Cause{Kind: interrupt.ConnectionReset, Message: "the process that held the turn is gone"}
 	s.first = refusal{set: true, cause: cause}
 	p := planner.Decide(s.facts(cause))
-	s.note(Note{Kind: NoteInterrupted, Cause: cause, Plan: p, Manner: p.Manner})
+	s.note(Note{Kind: NoteInterrupted, Cause: cause, Plan: p, Manner: p.Manner, Said: s.said.EstimateTokens()})
 	s.turnTo(p.To)
 	s.act(p, cause)
 }

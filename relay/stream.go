@@ -46,6 +46,7 @@ type Stream struct {
 	ends    bool          // the semantic end was let out
 	counted bool          // so was a usage record with or after it
 	holds   provision     // what the provider holds of it
+	folding folding       // the client gets no stream of it
 	odd     string        // why this stream can be relayed but not spliced; "": it can
 	tokens  tally         // output and prompt tokens over the hops
 	taken   bool          // over from another process, whose attempt was the first
@@ -131,7 +132,8 @@ func newStream(c Config, d dialect.Dialect, req *dialect.Request, now time.Time)
 		cfg: c, d: d, traits: d.Traits(), req: req, pulse: pulse{d: d},
 		rng: rand.New(rand.NewPCG(c.Seed, c.Seed^0x9e3779b97f4a7c15)),
 	}
-	s.cfg.Events = c.Events && s.traits.EventsMode
+	s.folding = newFolding(d, req, c.MaxEvent)
+	s.cfg.Events = c.Events && s.traits.EventsMode && !s.folding.on()
 	s.left, s.waitLeft = max(0, c.Recoveries), c.WaitBudget
 	s.began, s.lastOut, s.lastNew = now, now, now
 	s.manners = s.mannersOf(0)
@@ -161,10 +163,10 @@ func (s *Stream) Deadline() time.Time {
 	}
 	if s.gate && s.phase != raw {
 		sooner(s.lastOut.Add(s.cfg.Heartbeat))
-	} else if s.phase == reading {
+	} else if s.phase == reading && !s.folding.on() {
 		sooner(s.holdFrom.Add(s.cfg.Hold))
 	}
-	if s.gate && s.dirty > 0 {
+	if (s.gate || s.folding.on()) && s.dirty > 0 {
 		sooner(s.dirtyAt.Add(s.cfg.Flush))
 	}
 	return d
@@ -250,7 +252,7 @@ func (s *Stream) begin(now time.Time) {
 
 // end seals the step: what is due for the checkpoint, what is due for the client.
 func (s *Stream) end() Effects {
-	if s.gate {
+	if s.collect(); s.gate {
 		s.beat()
 		if len(s.out) > 0 {
 			s.fx.Client = s.out
@@ -261,8 +263,9 @@ func (s *Stream) end() Effects {
 			s.lastOut = s.now
 		}
 		s.persist()
-	} else if s.said.Held != "" {
-		s.persist() // whoever takes it over need not ask again
+	} else if s.said.Held != "" || s.folding.on() {
+		s.durable = false // nothing leaves
+		s.persist()       // whoever takes it over need not ask again
 	}
 	if len(s.notes) > 0 {
 		s.fx.Notes = s.notes
@@ -308,7 +311,7 @@ func (s *Stream) open(a *Attempt) {
 	s.sum.Attempts++
 	s.tries++
 	s.probing = false
-	a.N, a.Target = s.attempt, s.target
+	a.N, a.Target, a.Whole = s.attempt, s.target, !s.req.Stream
 	s.phase = opening
 	s.body = s.body[:0]
 	s.watchTarget()
@@ -321,7 +324,7 @@ func (s *Stream) cancel() { s.fx.Cancel = true }
 
 // openGate lets the response head out, with whatever was collected behind it.
 func (s *Stream) openGate(h Head) {
-	if s.gate {
+	if s.gate || h.Stream && s.folding.on() {
 		return
 	}
 	s.gate = true
