@@ -9,18 +9,35 @@ import (
 	"time"
 )
 
-// TestClaudeCode is the whole comparison: Claude Code at a good provider, alone
-// at one whose streams break, and there with unbroken in between.
-func TestClaudeCode(t *testing.T) {
-	h := house{claude: require(t), unbroken: build(t)}
+// agents are those that make agents installs.
+var agents = []agent{claude, codex, codexCode, opencode, gemini}
+
+func TestAgents(t *testing.T) {
+	outer := t
+	var unbroken string
+	for _, a := range agents {
+		t.Run(a.name, func(t *testing.T) {
+			program := require(t, a.program)
+			if unbroken == "" {
+				unbroken = build(outer)
+			}
+			compare(t, house{agent: a, program: program, unbroken: unbroken})
+		})
+	}
+}
+
+// compare is the whole comparison: an agent at a good provider, alone at one whose
+// streams break, and there with unbroken in between.
+func compare(t *testing.T, h house) {
+	a := h.agent
 	good := h.measure(t, "directly", breakage{name: "no fault"})
-	if good.run.exit != 0 || good.run.transcript.final != answer || good.run.ran != 1 {
+	if good.run.exit != 0 || good.run.transcript.final != a.answer || good.run.ran != 1 {
 		t.Fatalf("without a fault: exit %d, the tool ran %d times, %q\n%s\n%s", good.run.exit, good.run.ran,
 			good.run.transcript.final, strings.Join(good.run.transcript.seen, "\n"), good.run.stderr)
 	}
-	bare, healed := make([]measurement, len(alone)), make([]measurement, len(behind)+1)
+	bare, healed := make([]measurement, len(a.alone)), make([]measurement, len(a.behind)+1)
 	t.Run("directly", func(t *testing.T) {
-		for i, b := range alone {
+		for i, b := range a.alone {
 			t.Run(b.name, func(t *testing.T) {
 				t.Parallel()
 				bare[i] = h.measure(t, "directly", b)
@@ -28,31 +45,31 @@ func TestClaudeCode(t *testing.T) {
 		}
 	})
 	t.Run("unbroken", func(t *testing.T) {
-		for i, b := range behind {
+		for i, b := range a.behind {
 			t.Run(b.name, func(t *testing.T) {
 				t.Parallel()
 				healed[i] = h.measure(t, "unbroken", b)
 				unnoticed(t, healed[i], good)
 			})
 		}
-		t.Run(hopeless.name, func(t *testing.T) {
+		t.Run(a.hopeless.name, func(t *testing.T) {
 			t.Parallel()
-			healed[len(behind)] = h.measure(t, "unbroken", hopeless)
-			honest(t, healed[len(behind)])
+			healed[len(a.behind)] = h.measure(t, "unbroken", a.hopeless)
+			honest(t, healed[len(a.behind)], good)
 		})
 	})
-	t.Log("\n" + table(slices.Concat([]measurement{good}, bare, healed)))
+	t.Log("\n" + h.table(slices.Concat([]measurement{good}, bare, healed)))
 }
 
 // honest demands that a run which cannot succeed fails, and at once: once the
 // budget of recoveries is spent, the agent is told not to try again. Alone it
 // sends its prompt a dozen times before it gives up.
-func honest(t *testing.T, m measurement) {
+func honest(t *testing.T, m, good measurement) {
 	t.Helper()
-	if m.run.late || m.run.exit == 0 || m.run.ran != 0 || m.run.transcript.final == answer {
+	if m.run.late || m.run.exit == 0 || m.run.ran != 0 || m.run.transcript.final == good.run.transcript.final {
 		t.Errorf("nothing could be said, but: late %t, exit %d, the tool ran %d times, %q", m.run.late, m.run.exit, m.run.ran, m.run.transcript.final)
 	}
-	if m.asked != 1 {
+	if m.asked != m.tries {
 		t.Errorf("the agent sent %d requests after it was told not to: %v", m.asked, m.proxy)
 	}
 }
@@ -62,13 +79,16 @@ func unnoticed(t *testing.T, m, good measurement) {
 	t.Helper()
 	r := m.run
 	if r.late || r.exit != 0 {
-		t.Errorf("claude: exit %d after %s, late: %t\n%s", r.exit, r.took, r.late, r.stderr)
+		t.Errorf("exit %d after %s, late: %t\n%s", r.exit, r.took, r.late, r.stderr)
 	}
 	if r.ran != 1 {
 		t.Errorf("the tool ran %d times", r.ran)
 	}
-	if r.transcript.final != answer {
+	if r.transcript.final != good.run.transcript.final {
 		t.Errorf("the answer is %q", r.transcript.final)
+	}
+	if l := noticed.FindString(r.stderr); l != "" || r.transcript.retries > 0 {
+		t.Errorf("the agent told its user of %d retries, and: %s", r.transcript.retries, r.stderr)
 	}
 	if d := r.transcript.thoughtless().difference(good.run.transcript); d != "" {
 		t.Errorf("the agent noticed: %s", d)
@@ -85,7 +105,8 @@ func unnoticed(t *testing.T, m, good measurement) {
 
 // house is where the runs happen.
 type house struct {
-	claude, unbroken string
+	agent
+	program, unbroken string
 }
 
 // measurement is a run and what it took.
@@ -101,16 +122,16 @@ type measurement struct {
 // measure runs the agent once.
 func (h house) measure(t *testing.T, setting string, b breakage) measurement {
 	t.Helper()
-	b = b.withDefaults()
+	b = b.withDefaults(h.agent)
 	m := measurement{setting: setting, breakage: b}
 	provider := newProvider(t, b.scenario(), b.seam)
 	faults := launch(t, h.unbroken, b.faults(provider.URL())...)
 	front, proxy := faults, (*process)(nil)
 	if setting == "unbroken" {
-		proxy = launch(t, h.unbroken, serve(faults.url)...)
+		proxy = launch(t, h.unbroken, b.serve(faults.url)...)
 		front = proxy
 	}
-	m.run = runClaude(t, h.claude, front.url, b.model, b.limit)
+	m.run = h.start(t, h.program, errand{base: front.url, model: b.model, thinks: b.thinks, idle: b.idle}, b.limit)
 	if proxy != nil {
 		m.proxy = with(proxy.lines(t), func(l line) bool { return l.Msg == "stream" || l.Level == "ERROR" })
 		m.asked = len(m.proxy)
@@ -129,7 +150,7 @@ func (h house) measure(t *testing.T, setting string, b breakage) measurement {
 }
 
 // table is what make agents prints.
-func table(runs []measurement) string {
+func (h house) table(runs []measurement) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "setting\tstreams\trequests at the provider\tprompt bytes there\ttime\ttool runs\ttokens the agent counts\tresult")
@@ -138,14 +159,14 @@ func table(runs []measurement) string {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%d in, %d out\t%s\n", m.setting, m.name, m.bill.requests, m.bill.prompt,
-			m.run.took.Round(100*time.Millisecond), m.run.ran, m.run.transcript.in, m.run.transcript.out, m.result())
+			m.run.took.Round(100*time.Millisecond), m.run.ran, m.run.transcript.in, m.run.transcript.out, m.result(h.answer))
 	}
 	_ = w.Flush() // to memory
 	return b.String()
 }
 
 // result is the last column: how it ended, and what it took.
-func (m measurement) result() string {
+func (m measurement) result(answer string) string {
 	var s string
 	switch {
 	case m.run.late:

@@ -1,70 +1,69 @@
 package agents
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 )
 
-// run is one headless run of Claude Code.
-type run struct {
-	transcript transcript
-	took       time.Duration
-	late       bool // it was stopped
-	exit       int
-	ran        int // times the tool ran, by what it left behind
-	stderr     string
+// The models: one that takes a prefill, one that has to be asked to go on, and one
+// that in addition cannot be kept from thinking.
+const (
+	prefills = "claude-sonnet-4-5"
+	asked    = "claude-opus-4-8"
+	thinks   = "claude-fable-5"
+)
+
+// claude is Claude Code.
+var claude = agent{
+	name: "Claude Code", program: "claude", model: prefills, answer: answer("1"),
+	prepare: prepareClaude, read: readClaude,
+	alone: claudeAlone, behind: claudeBehind,
+	hopeless: breakage{name: "cut every time", script: always, hits: 1, tries: 1},
 }
 
-// runClaude gives Claude Code the task, in a home and a directory of its own. Its
-// settings are what its documentation offers for a machine without the internet;
-// Bash is allowed by name, since root may not skip permissions.
-func runClaude(t *testing.T, claude, base, model string, limit time.Duration) run {
-	t.Helper()
-	home, work := t.TempDir(), t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, claude, "-p", task, "--model", model, "--allowedTools", "Bash",
-		"--output-format", "stream-json", "--include-partial-messages", "--verbose")
-	cmd.Dir = work
-	cmd.Env = environ(
-		"HOME="+home, "CLAUDE_CONFIG_DIR="+filepath.Join(home, "claude"), "TMPDIR="+home, "SHELL=/bin/bash",
-		"ANTHROPIC_BASE_URL="+base, "ANTHROPIC_API_KEY=sk-ant-none",
-		"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	)
-	var out, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaints
-	// Its shells are its children: a run that is late ends with all of them.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 2 * time.Second
-
-	began := time.Now()
-	err := cmd.Run()
-	r := run{took: time.Since(began), late: ctx.Err() != nil, stderr: complaints.String()}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // whoever it left behind
-	if exit := new(exec.ExitError); err != nil && !r.late && !errors.As(err, &exit) {
-		t.Fatalf("claude: %v", err)
-	}
-	r.exit = cmd.ProcessState.ExitCode()
-	if r.transcript, err = readTranscript(out.Bytes()); err != nil && !r.late {
-		t.Errorf("claude wrote: %v", err)
-	}
-	r.ran = linesOf(t, filepath.Join(work, runsLog))
-	return r
+// prepareClaude uses what its documentation offers for a machine without the
+// internet; Bash is allowed by name, since root may not skip permissions.
+func prepareClaude(_ *testing.T, e errand) (args, env []string) {
+	return []string{"-p", task, "--model", e.model, "--allowedTools", "Bash",
+			"--output-format", "stream-json", "--include-partial-messages", "--verbose"},
+		[]string{"CLAUDE_CONFIG_DIR=" + filepath.Join(e.home, "claude"), "ANTHROPIC_BASE_URL=" + e.base, "ANTHROPIC_API_KEY=sk-ant-none",
+			"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
 }
 
-func linesOf(t *testing.T, name string) int {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
-	return bytes.Count(b, []byte("\n"))
+// claudeAlone is what it gets to see directly. Silence would take it ten
+// minutes: that run shows what it has achieved when it is stopped.
+var claudeAlone = []breakage{
+	{name: "cut once after the head", script: head, hits: 2},
+	{name: "cut once in the text", script: inText, hits: 2},
+	{name: "cut once in the tool call", script: inCall, hits: 1},
+	{name: "reset once in the tool call", script: resetCall, hits: 1},
+	{name: "overloaded once in the text", script: overload, hits: 2},
+	{name: "silent once in the text", script: silence, hits: 1, limit: 20 * time.Second},
+	{name: "cut every time", script: always, hits: 1, limit: 40 * time.Second},
+}
+
+// claudeBehind is what unbroken has to hide.
+var claudeBehind = []breakage{
+	{name: "no fault"},
+	{name: "cut once after the head", script: head, hits: 2},
+	{name: "cut once in the text", script: inText, hits: 2},
+	{name: "cut once inside an event", script: inEvent, hits: 2},
+	{name: "cut once in the tool call", script: inCall, hits: 1},
+	{name: "cut once before the finish", script: atFinish, hits: 2},
+	{name: "reset once in the text", script: resetText, hits: 2},
+	{name: "reset once in the tool call", script: resetCall, hits: 1},
+	{name: "overloaded once before the stream", script: "every stream: status 529 retry-after 1 once", hits: 2},
+	{name: "overloaded once in the text", script: overload, hits: 2},
+	{name: "silent once in the text", script: silence, hits: 2},
+	{name: "empty once", script: "every stream: empty once", hits: 2},
+	{name: "cut three times in the text", script: thrice, hits: 6},
+
+	{name: "cut once in the text, no prefill", script: inText, hits: 2, model: asked},
+	{name: "cut once in the text, no prefill, starts over", script: inText, hits: 2, model: asked, seam: "restart"},
+	{name: "cut once in the tool call, no prefill", script: inCall, hits: 1, model: asked},
+
+	{name: "cut once in the text, after reasoning", script: inText, hits: 2, thinks: true},
+	{name: "cut once in the tool call, after reasoning", script: inCall, hits: 1, model: asked, thinks: true},
+	{name: "cut once in the reasoning", script: "every stream: rst in thinking 4 once", hits: 2, model: thinks, thinks: true},
 }

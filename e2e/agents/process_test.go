@@ -30,10 +30,14 @@ func build(t *testing.T) (unbroken string) {
 	return unbroken
 }
 
+// nowhere is a proxy that is not there: discard, of which nothing comes back.
+const nowhere = "http://127.0.0.1:9"
+
 // environ is the environment of every process: nothing of the machine's but
 // where programs are, and no way around the loopback.
 func environ(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost", "LANG=C.UTF-8"}, more...)
+	return append([]string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HTTP_PROXY=" + nowhere, "HTTPS_PROXY=" + nowhere,
+		"NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost"}, more...)
 }
 
 // process is unbroken in the background.

@@ -12,20 +12,29 @@ import (
 // The task. Its tool call leaves a line behind each time it runs, and the answer
 // tells how many there were.
 const (
-	task    = "Append a line to runs.log with the Bash tool, count its lines, and tell me the number."
+	task    = "Append a line to runs.log with your shell tool, count its lines, and tell me the number."
 	runsLog = "runs.log"
 	command = `echo ran >> ` + runsLog + ` && wc -l < ` + runsLog
-	answer  = `Done. The command printed "1", which is what was asked for. Nothing else needs to be changed.`
 )
 
-// newProvider starts the model: it calls Bash once and then answers.
+// answer is what the model says in the end, if that is what the tool printed.
+func answer(printed string) string {
+	return `Done. The command printed "` + printed + `", which is what was asked for. Nothing else needs to be changed.`
+}
+
+// calls is the call to make, in the words of each agent's shell tool.
+var calls = []faultinject.ToolCall{
+	{Name: "Bash", Args: `{"command":"` + command + `","description":"append a line and count"}`},
+	{Name: "bash", Args: `{"command":"` + command + `","description":"append a line and count"}`},
+	{Name: "run_shell_command", Args: `{"command":"` + command + `","description":"append a line and count"}`},
+	{Name: "exec_command", Args: `{"cmd":"` + command + `"}`},
+	{Name: "exec", Args: "const ran = await tools.exec_command({cmd: \"" + command + "\"});\ntext(ran.output);"},
+}
+
+// newProvider starts the model: it calls the tool once and then answers.
 func newProvider(t *testing.T, scenario, seam string) *faultinject.Server {
 	t.Helper()
-	p, err := faultinject.New(faultinject.Config{
-		Scenario: scenario,
-		Seam:     faultinject.Seam{Name: seam},
-		Calls:    []faultinject.ToolCall{{Name: "Bash", Args: `{"command":"` + command + `","description":"append a line and count"}`}},
-	})
+	p, err := faultinject.New(faultinject.Config{Scenario: scenario, Seam: faultinject.Seam{Name: seam}, Calls: calls})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +67,7 @@ func billOf(t *testing.T, faults []line, model []faultinject.Exchange) (b bill) 
 		if !answers(x.Path) {
 			continue
 		}
-		if !bytes.Contains(x.Body, []byte(`"stream":true`)) {
+		if !streams(x) {
 			b.whole++
 		}
 		if x.Continuation.Manner != faultinject.Fresh {
@@ -68,10 +77,16 @@ func billOf(t *testing.T, faults []line, model []faultinject.Exchange) (b bill) 
 	return b
 }
 
+// streams reports whether an answer was asked for in pieces.
+func streams(x faultinject.Exchange) bool {
+	return bytes.Contains(x.Body, []byte(`"stream":true`)) || strings.Contains(x.Path, ":stream")
+}
+
 // answers reports whether a path asks for an answer, and not, say, for a count.
 func answers(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
-	return strings.HasSuffix(path, "/messages")
+	return strings.HasSuffix(path, "/messages") || strings.HasSuffix(path, "/responses") || strings.HasSuffix(path, "/completions") ||
+		strings.HasSuffix(path, "enerateContent")
 }
 
 // clip shortens a body to what helps: its beginning and its end, where the

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// claudeBinary is what install puts beside this file.
-const claudeBinary = "node_modules/.bin/claude"
+// installed is where install puts the agents, beside this file.
+const installed = "node_modules/.bin"
 
-// require skips the test when Claude Code is not there, or fails it if
+// require skips the test when an agent is not there, or fails it if
 // UNBROKEN_REQUIRE, a list, names agents.
-func require(t *testing.T) (claude string) {
+func require(t *testing.T, program string) (path string) {
 	t.Helper()
 	lack := t.Skipf
 	if slices.Contains(strings.FieldsFunc(os.Getenv("UNBROKEN_REQUIRE"), separates), "agents") {
@@ -27,14 +27,14 @@ func require(t *testing.T) (claude string) {
 			lack("there is no %s: install Node.js 20 or later, then make agents", program)
 		}
 	}
-	claude, err := filepath.Abs(claudeBinary)
+	path, err := filepath.Abs(filepath.Join(installed, program))
 	if err == nil {
-		_, err = os.Stat(claude)
+		_, err = os.Stat(path)
 	}
 	if err != nil {
-		lack("Claude Code is not installed: make agents does that")
+		lack("%s is not installed: make agents does that", program)
 	}
-	return claude
+	return path
 }
 
 func separates(r rune) bool { return r == ',' || r == ' ' }
