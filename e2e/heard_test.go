@@ -148,7 +148,7 @@ func hearResponses(h *heardTurn, data []byte) error {
 		}
 	case "response.function_call_arguments.delta":
 		h.call(e.Index, heardCall{args: e.Delta})
-	case "response.completed", "response.incomplete", "response.failed":
+	case "response.completed", "response.incomplete": // failed is an error
 		h.finish += e.Response.Status
 	}
 	return err

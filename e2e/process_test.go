@@ -144,12 +144,12 @@ func (l *quietLog) of(run string) string {
 func serveProcess(t *testing.T, path, store, upstream string, more ...string) *replicaProcess {
 	t.Helper()
 	r := &replicaProcess{log: &quietLog{}}
-	r.cmd = exec.Command(path, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--store", store, "--ack-wait", "2s")
+	r.cmd = exec.Command(path, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--store", store)
 	for _, name := range []string{"openai", "anthropic", "gemini"} {
 		r.cmd.Args = append(r.cmd.Args, "--upstream", name+"="+upstream)
 	}
 	r.cmd.Args = append(r.cmd.Args, more...)
-	r.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	r.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "UNBROKEN_ACK_WAIT=2s"}
 	r.cmd.Stderr = r.log
 	out, err := r.cmd.StdoutPipe()
 	if err == nil {
