@@ -48,6 +48,7 @@ type drive struct {
 	ticket *ticket
 	timer  *time.Timer
 	tale   tale
+	heard  Listener // nil: nobody listens
 	over   bool
 	// leaving: the turn is to go on without its client; away: it does.
 	leaving, away bool
@@ -74,6 +75,7 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	d.tale.target = req.to.Name
 	e := s.enter(req, life)
 	d.log, d.seat = e.log, e.seat
+	d.introduce()
 	switch {
 	case e.follow:
 		d.tail = &tail{f: relay.Follow(cfg, req.speaks, req.asks, d.now)}
@@ -389,7 +391,11 @@ func (d *drive) end() {
 	if d.at != nil {
 		d.at.guard.part()
 	}
-	d.tale.count(&d.srv.counts)
+	whose := d.tale.whose()
+	d.srv.counts.count(whose)
+	if d.heard != nil {
+		d.heard.End(Outcome{At: time.Now(), Whose: whose, Token: d.tale.outcome, Summary: d.tale.sum})
+	}
 	d.log.close(&d.tale)
 	d.seat.leave()
 	if d.outdone && d.tail == nil {

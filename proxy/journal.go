@@ -117,6 +117,9 @@ func (j *journal) lose(err error) {
 // persist appends p. It returns false when the turn has a newer owner, so that
 // nothing more may leave.
 func (j *journal) persist(p relay.Persist) bool {
+	if j.open && len(p.Log) > 0 {
+		j.srv.counts.flushes.Add(1)
+	}
 	switch {
 	case !j.open:
 	case j.w != nil:

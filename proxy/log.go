@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
@@ -15,12 +16,6 @@ import (
 	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/turn"
 )
-
-// Observer hears of everything that happens to protected streams. Note is called
-// from the streams' drivers, many at a time, and must not block.
-type Observer interface {
-	Note(run string, n relay.Note)
-}
 
 // tale is one stream, as its log line tells it.
 type tale struct {
@@ -73,8 +68,8 @@ func (d *drive) observe() {
 			}
 		case relay.NoteAttempt, relay.NoteSeam, relay.NoteHealed, relay.NoteUnprotected:
 		}
-		if o := d.srv.cfg.Observer; o != nil {
-			o.Note(string(d.req.run), n)
+		if d.heard != nil {
+			d.heard.Note(n)
 		}
 	}
 }
@@ -108,22 +103,26 @@ func (t *tale) completed() bool {
 	return t.end == relay.Clean && !strings.HasPrefix(t.outcome, "refused:") && !strings.HasPrefix(t.outcome, "failed:")
 }
 
-// count adds the stream to whose doing its end was.
-func (t *tale) count(c *counts) {
-	to := &c.provider
+// whose tells whose doing the end was.
+func (t *tale) whose() Whose {
 	switch {
 	case t.completed():
-		to = &c.completed
+		return Completed
 	case t.outcome == "client_gone", t.outcome == "slow_reader":
-		to = &c.client
+		return Client
 	case t.outcome == outcomeBug, t.outcome == reasonFenced, t.blame == interrupt.Us:
-		to = &c.us
+		return Us
 	case t.blame == interrupt.Client:
-		to = &c.client
+		return Client
 	case t.blame == interrupt.Request:
-		to = &c.request
+		return Request
 	}
-	to.Add(1)
+	return Provider
+}
+
+// count adds the stream to whose doing its end was.
+func (c *counts) count(w Whose) {
+	[...]*atomic.Int64{&c.completed, &c.client, &c.us, &c.provider, &c.request}[w].Add(1)
 }
 
 func (t *tale) panicked(l *slog.Logger, r *request, what any) {

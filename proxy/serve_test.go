@@ -25,9 +25,24 @@ type proxied struct {
 type heard struct {
 	mu    sync.Mutex
 	notes []relay.Note
+	begun []Subject
+	ended []Outcome
 }
 
-func (h *heard) Note(_ string, n relay.Note) {
+func (h *heard) Begin(s Subject) Listener {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.begun = append(h.begun, s)
+	return h
+}
+
+func (h *heard) End(o Outcome) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = append(h.ended, o)
+}
+
+func (h *heard) Note(n relay.Note) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.notes = append(h.notes, n)

@@ -62,6 +62,7 @@ type Server struct {
 type counts struct {
 	accepted, refused, unclaimed, unacked, dropped atomic.Int64
 	takeovers, unreadable, unabandoned             atomic.Int64
+	flushes, unprotected                           atomic.Int64
 	hinted, expanded, unremembered, unledgered     atomic.Int64
 	// how protected requests ended
 	completed, client, us, provider, request atomic.Int64
@@ -75,6 +76,8 @@ type Stats struct {
 	// Unclaimed turns had no checkpoint from the start, Dropped ones lost it on
 	// the way; Unacked closes left before their checkpoint was acknowledged.
 	Unclaimed, Dropped, Unacked int64
+	// Flushes are what was handed to the store for the checkpoints of turns.
+	Flushes int64
 	// Takeovers are turns that were carried on for, or replayed to, a new
 	// connection; Unreadable ones could not be, and began anew.
 	Takeovers, Unreadable int64
@@ -84,11 +87,15 @@ type Stats struct {
 	Hinted, Expanded, Unremembered int64
 	// Unledgered facts did not reach the run ledger.
 	Unledgered int64
-	Ready      bool
-	Ended      Ended
-	Waiting    int // for admission
-	Breakers   []BreakerState
-	Upstreams  []UpstreamState // by name
+	// Unabandoned generations may go on at their providers, though nobody reads them.
+	Unabandoned int64
+	// Unprotected requests would have been protected if it had been possible.
+	Unprotected int64
+	Ready       bool
+	Ended       Ended
+	Waiting     int // for admission
+	Breakers    []BreakerState
+	Upstreams   []UpstreamState // by name
 }
 
 // Ended says how protected requests ended, and whose doing it was (DESIGN §1.7).
@@ -272,6 +279,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 	if r.speaks == nil || reason != "" {
 		v.owned = true
 		if reason != "" {
+			s.counts.unprotected.Add(1)
 			s.cfg.Log.Info("a request is relayed unprotected", "reason", reason, "upstream", r.to.Name)
 		}
 		s.pass(ctx, r, v.life, reason)
@@ -299,8 +307,9 @@ func (s *Server) Stats() Stats {
 		Unclaimed: s.counts.unclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
 		Takeovers: s.counts.takeovers.Load(), Unreadable: s.counts.unreadable.Load(),
 		Hinted: s.counts.hinted.Load(), Expanded: s.counts.expanded.Load(), Unremembered: s.counts.unremembered.Load(),
-		Unledgered: s.counts.unledgered.Load(),
-		Ready:      !s.draining.Load(), Waiting: s.gate.waiting(),
+		Unledgered: s.counts.unledgered.Load(), Unabandoned: s.counts.unabandoned.Load(),
+		Flushes: s.counts.flushes.Load(), Unprotected: s.counts.unprotected.Load(),
+		Ready: !s.draining.Load(), Waiting: s.gate.waiting(),
 		Ended: Ended{
 			Completed: s.counts.completed.Load(), Client: s.counts.client.Load(), Us: s.counts.us.Load(),
 			Provider: s.counts.provider.Load(), Request: s.counts.request.Load(),

@@ -134,7 +134,7 @@ func (s *Stream) join(e sse.Event, ds []turn.Delta) {
 		return
 	case splice.Joined:
 	}
-	s.note(Note{Kind: NoteSeam, Reason: v.Kind.String(), Held: len(h.plain), Skipped: v.Skip, Manner: s.plan.manner})
+	s.note(Note{Kind: NoteSeam, Reason: v.Kind.String(), Joined: true, Held: len(h.plain), Skipped: v.Skip, Manner: s.plan.manner})
 	h.seam, h.skip, h.plain = nil, v.Skip, nil
 	// Nothing is missing, and no open text could take it: no block is opened for
 	// the word that says so.

@@ -69,8 +69,14 @@ type notebook struct {
 
 func newNotebook() *notebook { return &notebook{ended: make(chan struct{})} }
 
-// Note implements proxy.Observer.
-func (b *notebook) Note(_ string, n relay.Note) {
+// Begin implements proxy.Observer.
+func (b *notebook) Begin(proxy.Subject) proxy.Listener { return b }
+
+// End implements proxy.Listener.
+func (b *notebook) End(proxy.Outcome) {}
+
+// Note implements proxy.Listener.
+func (b *notebook) Note(n relay.Note) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.notes = append(b.notes, n)
