@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -13,7 +14,6 @@ import (
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/faultinject"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
-	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/relay/relaytest"
 	"github.com/unbroken-llm/unbroken/turn"
@@ -73,90 +73,6 @@ func catalogue() string {
 	return b.String()
 }
 
-// author is a dialect that writes such a document.
-type author struct {
-	family
-	request string
-	// begin opens the text, end closes it behind what this attempt said.
-	begin func(id string) string
-	text  func(id, s string) string
-	end   func(id, said string) string
-	main  turn.Manner // the one that is cut at every byte
-}
-
-var authors = []author{
-	{
-		family: chat, main: turn.Prefill,
-		request: `{"model":"m","stream":true,"response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true,"schema":` + catalogueSchema + `}},"messages":[{"role":"user","content":"go"}]}`,
-		begin:   role, text: oc,
-		end: func(id, _ string) string { return fr(id, "stop") + done },
-	},
-	{
-		family: messages, main: turn.Prefill,
-		request: `{"model":"m","max_tokens":100000,"stream":true,"output_config":{"format":{"type":"json_schema","schema":` + catalogueSchema + `}},"messages":[{"role":"user","content":"go"}]}`,
-		begin:   messagesWire.begin, text: messagesWire.text,
-		end: func(id, _ string) string { return messagesWire.end(id) },
-	},
-	{
-		family: responses, main: turn.Asked,
-		request: `{"model":"m","stream":true,"text":{"format":{"type":"json_schema","name":"s","strict":true,"schema":` + catalogueSchema + `}},"input":"go"}`,
-		begin:   beginResponse, text: textResponse, end: endResponse,
-	},
-	{
-		family: generate, main: turn.Prefill,
-		request: `{"contents":[{"role":"user","parts":[{"text":"go"}]}],"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":` + catalogueSchema + `}}`,
-		begin:   func(id string) string { return candidate(id, `{"text":""}`, "") },
-		text:    func(id, s string) string { return candidate(id, `{"text":`+quoted(s)+`}`, "") },
-		end:     func(id, _ string) string { return candidate(id, `{"text":""}`, `,"finishReason":"STOP"`) },
-	},
-	{
-		family: legacy, main: turn.Prefill,
-		request: `{"model":"m","stream":true,"guided_json":` + catalogueSchema + `,"prompt":"go"}`,
-		begin:   func(id string) string { return completion(id, "", "null") },
-		text:    func(id, s string) string { return completion(id, s, "null") },
-		end:     func(id, _ string) string { return completion(id, "", `"stop"`) + done },
-	},
-}
-
-func candidate(id, part, more string) string {
-	return `data: {"candidates":[{"content":{"parts":[` + part + `],"role":"model"}` + more + `,"index":0}],"modelVersion":"m","responseId":"` + id + `"}` + "\n\n"
-}
-
-func completion(id, s, finish string) string {
-	return `data: {"id":"` + id + `","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":` + quoted(s) + `,"logprobs":null,"finish_reason":` + finish + "}]}\n\n"
-}
-
-// The numbers of a response's events: those before its text, one per delta, and those
-// behind. Two deltas at most are sent.
-func responseEvent(n int, typ, members string) string {
-	return event(typ, fmt.Sprintf(`{"type":%q,"sequence_number":%d,%s}`, typ, n, members))
-}
-
-func responseObject(id, status, output string) string {
-	return fmt.Sprintf(`"response":{"id":%q,"object":"response","created_at":1,"status":%q,"model":"m","output":[%s],"usage":null,"error":null,"incomplete_details":null}`, id, status, output)
-}
-
-func beginResponse(id string) string {
-	return responseEvent(0, "response.created", responseObject(id, "in_progress", "")) +
-		responseEvent(1, "response.in_progress", responseObject(id, "in_progress", "")) +
-		responseEvent(2, "response.output_item.added", `"output_index":0,"item":{"id":"msg_`+id+`","type":"message","status":"in_progress","role":"assistant","content":[]}`) +
-		responseEvent(3, "response.content_part.added", `"item_id":"msg_`+id+`","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}`)
-}
-
-func textResponse(id, s string) string {
-	return responseEvent(4, "response.output_text.delta", `"item_id":"msg_`+id+`","output_index":0,"content_index":0,"delta":`+quoted(s))
-}
-
-func endResponse(id, said string) string {
-	at := `"item_id":"msg_` + id + `","output_index":0,"content_index":0,`
-	part := `{"type":"output_text","annotations":[],"text":` + quoted(said) + `}`
-	item := `{"id":"msg_` + id + `","type":"message","status":"completed","role":"assistant","content":[` + part + `]}`
-	return responseEvent(6, "response.output_text.done", at+`"text":`+quoted(said)) +
-		responseEvent(7, "response.content_part.done", at+`"part":`+part) +
-		responseEvent(8, "response.output_item.done", `"output_index":0,"item":`+item) +
-		responseEvent(9, "response.completed", responseObject(id, "completed", item))
-}
-
 // cutAt is the stream of doc as far as byte k of it: a byte inside a character cuts
 // the event that holds it.
 func (a author) cutAt(doc string, k int) string {
@@ -199,6 +115,23 @@ var goings = []going{
 	{name: "with something behind the end", manner: turn.Prefill, seam: relaytest.Honest, wrap: func(rest string) string { return rest + "\n\nI hope this helps!" }},
 }
 
+// broken is the stream of doc, cut at byte k by one thing or another. What a provider
+// says behind whole events cannot stand behind half a one.
+func (a author) broken(doc string, k int) relaytest.Reply {
+	c := cuts[k%len(cuts)]
+	if c.extra != nil && k < len(doc) && !utf8.RuneStart(doc[k]) {
+		c = cuts[k%3]
+	}
+	r := relaytest.Reply{Chunks: [][]byte{[]byte(a.cutAt(doc, k))}, End: c.end, Hang: c.hang}
+	if c.extra != nil {
+		r.Chunks = append(r.Chunks, c.extra(a.family))
+	}
+	if c.pings {
+		r.Pings, r.Every = []byte(a.ping), 5*time.Second
+	}
+	return r
+}
+
 // play cuts doc at byte k and returns what the client has.
 func (a author) play(doc string, k int, g going) (relaytest.Result, error) {
 	var bad error
@@ -213,7 +146,7 @@ func (a author) play(doc string, k int, g going) (relaytest.Result, error) {
 		id := fmt.Sprint("again", q.N)
 		switch {
 		case q.N == 1:
-			return relaytest.Reply{Chunks: [][]byte{[]byte(a.cutAt(doc, k))}, End: interrupt.Ended{How: interrupt.Reset}}
+			return a.broken(doc, k)
 		case !q.Derived:
 			return fin(a.begin(id), a.text(id, doc), a.end(id, doc))
 		case bytes.Contains(q.Body, []byte("minItems")):

@@ -27,13 +27,13 @@ type part struct {
 func readPart(raw []byte) (part, error) {
 	var p part
 	var text []byte
-	var hasText, thinks bool
+	var hasText, thinks, strange bool
 	w := jsonwalk.Members(raw)
 	for key, val, ok := w.Next(); ok; key, val, ok = w.Next() {
 		if jsonwalk.IsNull(val) {
 			continue
 		}
-		kind := foreign
+		kind, unknown := foreign, false
 		switch string(key) {
 		case "text":
 			text, hasText = jsonwalk.String(val)
@@ -56,13 +56,20 @@ func readPart(raw []byte) (part, error) {
 			kind = hostedCall
 		case "codeExecutionResult", "toolResponse":
 			kind = hostedDone
+		case "inlineData", "fileData":
+		default:
+			unknown = true
 		}
 		if p.kind == inert || p.kind == foreign { // a part we know beats one we do not
-			p.kind, p.name, p.value = kind, key, val
+			p.kind, p.name, p.value, strange = kind, key, val, unknown
 		}
 	}
 	if w.Err() != nil {
 		return p, ErrMalformed
+	}
+	if strange && hasText {
+		// A part is one thing only: beside a text, a member of a later year is about it.
+		p.kind, p.name, p.value = inert, nil, nil
 	}
 	if p.kind == inert && (len(text) > 0 || p.signature != nil) {
 		p.kind, p.text = answer, text
