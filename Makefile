@@ -83,6 +83,11 @@ purity: ## The laws of imports, purity and file length
 battery: ## Cut every recorded stream at every event boundary (minutes)
 	$(GO) test -count=1 -v -timeout 20m -run '$(BATTERY)' ./relay -battery.full
 
+.PHONY: support
+support: ## Play the sampled batteries and write docs/SUPPORT.md from what they saw
+	$(GO) test -count=1 -timeout 20m -run 'CutEverywhere|StructuredAnswer|HeldIsByteEqual|SupportTable' ./relay -support
+	git diff --stat -- docs/SUPPORT.md
+
 .PHONY: clients
 clients: ## Install the npm clients that make test then runs against the proxy
 	cd e2e/clients && npm ci --no-audit --no-fund --ignore-scripts
