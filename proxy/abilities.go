@@ -14,6 +14,8 @@ const maxLearned = 4096
 // abilities is what is known of targets: configuration, then the house's table,
 // less what targets have shown not to take (DESIGN §4).
 type abilities struct {
+	found found // guarded by mu
+
 	mu      sync.Mutex
 	learned map[learnedKey][]turn.Manner // rejected
 }
@@ -25,14 +27,25 @@ func newAbilities() *abilities { return &abilities{learned: map[learnedKey][]tur
 // of returns the ability of o for a model in a dialect. Its slices are shared and not
 // changed.
 func (a *abilities) of(o *origin, speaks, model string) dialect.Ability {
+	k := foundKey{o, speaks, model}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ab, ok := a.found[k]
+	if !ok {
+		ab = a.find(o, speaks, model)
+		a.found.keep(k, ab)
+	}
+	return ab
+}
+
+// find reads the tables. mu is held.
+func (a *abilities) find(o *origin, speaks, model string) dialect.Ability {
 	e := dialect.Endpoint{Dialect: speaks, Host: o.host, Model: model}
 	ab, ok := dialect.Match(o.Abilities, e)
 	if !ok {
 		ab = dialect.AbilityOf(e)
 	}
-	a.mu.Lock()
 	rejected := a.learned[learnedKey{speaks, o.host, model}]
-	a.mu.Unlock()
 	if len(rejected) > 0 {
 		ab.Manners = slices.DeleteFunc(slices.Clone(ab.Manners), func(m turn.Manner) bool { return slices.Contains(rejected, m) })
 	}
@@ -48,6 +61,7 @@ func (a *abilities) demote(o *origin, speaks, model string, m turn.Manner) {
 	if slices.Contains(a.learned[k], m) {
 		return
 	}
+	clear(a.found)
 	if len(a.learned) >= maxLearned {
 		for old := range a.learned {
 			delete(a.learned, old)

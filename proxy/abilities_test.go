@@ -36,6 +36,15 @@ func TestAbilities(t *testing.T) {
 	if len(a.learned) > maxLearned {
 		t.Errorf("%d things are remembered", len(a.learned))
 	}
+	for i := range 2 * maxLearned {
+		a.of(o, spoken, fmt.Sprint("model", i))
+	}
+	if a.of(o, spoken, strings.Repeat("m", maxModel+1)); len(a.found) != maxLearned {
+		t.Errorf("%d answers are remembered", len(a.found))
+	}
+	if n := testing.AllocsPerRun(100, func() { a.of(o, spoken, "model8000") }); n != 0 {
+		t.Errorf("an answer of before takes %v allocations", n)
+	}
 	o = newOrigin(Upstream{Name: "x", Abilities: []dialect.AbilityRule{{Ability: dialect.Ability{Echoes: true}}}}, base)
 	if !a.of(o, spoken, other).Echoes {
 		t.Error("configuration does not come first")

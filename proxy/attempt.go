@@ -13,10 +13,14 @@ import (
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
-// opening is an attempt whose response head is awaited by a goroutine of its
-// own, so that its driver can send heartbeats and be roused meanwhile.
+// opening is an attempt whose response head is awaited: by a goroutine of its own, so
+// that its driver can send heartbeats and be roused meanwhile, or by the driver.
 type opening struct {
-	n      int
+	n       int
+	to      *upstream.Target
+	request *upstream.Request
+
+	// of the goroutine; nil: there is none
 	cancel context.CancelFunc
 	done   chan struct{} // closed when res and err are set
 	res    *upstream.Response
@@ -24,21 +28,24 @@ type opening struct {
 	taken  atomic.Bool // by the driver's giving up, or by the result
 }
 
-// open starts an attempt.
-func (s *Server) open(n int, to *upstream.Target, r *upstream.Request) *opening {
-	ctx, cancel := context.WithCancel(context.Background())
-	o := &opening{n: n, cancel: cancel, done: make(chan struct{})}
+// launch makes the attempt behind the driver's back, once.
+func (s *Server) launch(o *opening) {
+	if o.cancel != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, o.cancel = context.WithCancel(context.Background())
+	o.done = make(chan struct{})
 	s.work.Add(1)
 	go func() {
 		defer s.work.Done()
-		o.await(ctx, s.client, to, r)
+		o.await(ctx, s.client)
 	}()
-	return o
 }
 
-func (o *opening) await(ctx context.Context, c *upstream.Client, to *upstream.Target, r *upstream.Request) {
+func (o *opening) await(ctx context.Context, c *upstream.Client) {
 	defer o.cancel()
-	o.res, o.err = c.Open(ctx, to, r)
+	o.res, o.err = c.Open(ctx, o.to, o.request)
 	if !o.taken.CompareAndSwap(false, true) && o.res != nil {
 		_ = o.res.Close() // nobody waits for it any more
 	}
@@ -47,6 +54,9 @@ func (o *opening) await(ctx context.Context, c *upstream.Client, to *upstream.Ta
 
 // abandon gives an attempt up, whatever became of it.
 func (o *opening) abandon() {
+	if o.cancel == nil {
+		return
+	}
 	o.cancel()
 	if !o.taken.CompareAndSwap(false, true) {
 		<-o.done
@@ -54,6 +64,35 @@ func (o *opening) abandon() {
 			_ = o.res.Close()
 		}
 	}
+}
+
+// single reports whether the driver may await a head itself: that of a call that does
+// not stream. Nothing is written to its client before it is whole, and it ends with its
+// client, so whatever else can happen meanwhile ends the attempt too.
+func (d *drive) single() bool { return !d.req.asks.Stream && d.req.asks.Upgraded == nil }
+
+// awaitHead makes the attempt, without the goroutine and the two switches to and from it
+// that launch costs. The watchdog ends it when it takes too long, when its client leaves
+// and when the process must stop; the machine is told of those first.
+func (d *drive) awaitHead() relay.Input {
+	o := d.open
+	d.open = nil
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	d.life.due(d.m.Deadline())
+	d.life.opens(cancel)
+	o.res, o.err = d.srv.client.Open(ctx, o.to, o.request)
+	d.life.opens(nil)
+	d.now = time.Now()
+	in := d.openedBy(o)
+	if o.err == nil || ctx.Err() == nil {
+		return in
+	}
+	d.said = in // for a machine that goes on waiting
+	if d.life.flags.Load() != 0 {
+		return nil
+	}
+	return relay.Tick{}
 }
 
 // request builds what goes upstream for an attempt. The client's own body and

@@ -321,6 +321,9 @@ const soonest = 10 * time.Millisecond
 
 // wait waits for a response head, or for the end of a back-off.
 func (d *drive) wait() relay.Input {
+	if d.open != nil && d.single() {
+		return d.awaitHead()
+	}
 	var due <-chan time.Time
 	if at := d.m.Deadline(); !at.IsZero() {
 		in := max(at.Sub(d.now), soonest)
@@ -334,6 +337,7 @@ func (d *drive) wait() relay.Input {
 	var opened, turn <-chan struct{}
 	switch {
 	case d.open != nil:
+		d.srv.launch(d.open)
 		opened = d.open.done
 	case d.ask != nil && d.ticket != nil:
 		turn = d.ticket.turn
@@ -354,6 +358,10 @@ func (d *drive) wait() relay.Input {
 func (d *drive) opened() relay.Input {
 	o := d.open
 	d.open = nil
+	return d.openedBy(o)
+}
+
+func (d *drive) openedBy(o *opening) relay.Input {
 	if o.err != nil {
 		return relay.Ended{Attempt: o.n, End: endOf(o.err)}
 	}

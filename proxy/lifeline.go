@@ -88,7 +88,8 @@ func (l *lifeline) reads(res *upstream.Response) {
 	}
 }
 
-// opens says which call is to be ended when the client leaves.
+// opens says which call is to be ended when the client leaves, the process must stop or
+// the deadline is over.
 func (l *lifeline) opens(cancel func()) {
 	l.mu.Lock()
 	l.cancel = cancel
@@ -102,6 +103,9 @@ func (l *lifeline) opens(cancel func()) {
 func (l *lifeline) rouse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.cancel != nil {
+		l.cancel()
+	}
 	l.rouseLocked()
 }
 

@@ -38,7 +38,6 @@ func (s *Server) enter(r *request, life *lifeline) entry {
 	fp, who := r.fingerprint(), s.scope(r.header)
 	j := s.newJournal(r, fp, life)
 	if !r.asks.Stream {
-		s.claimWhole(j, checkpoint.Turn(who, r.run, fp))
 		return entry{log: j}
 	}
 	index, _ := s.store.(checkpoint.Index)
@@ -173,22 +172,6 @@ func (s *Server) again(j *journal, f checkpoint.Fence, log []byte) []byte {
 	r.Log = log
 	j.hold(f, r)
 	return log
-}
-
-// claimWhole claims the turn of a call that does not stream, which nobody could go
-// on with: the newest begins anew.
-func (s *Server) claimWhole(j *journal, key checkpoint.TurnKey) {
-	ctx, cancel := context.WithTimeout(context.Background(), claimWait)
-	defer cancel()
-	f, before, err := s.store.Claim(ctx, key, s.owner, j.head)
-	switch {
-	case err != nil:
-		j.unclaimed(err)
-	case before != nil:
-		s.again(j, f, nil)
-	default:
-		j.hold(f, j.head)
-	}
 }
 
 const (
