@@ -18,11 +18,14 @@ type abilities struct {
 
 	mu      sync.Mutex
 	learned map[learnedKey][]turn.Manner // rejected
+	whole   map[learnedKey]bool          // does not stream
 }
 
 type learnedKey struct{ dialect, host, model string }
 
-func newAbilities() *abilities { return &abilities{learned: map[learnedKey][]turn.Manner{}} }
+func newAbilities() *abilities {
+	return &abilities{learned: map[learnedKey][]turn.Manner{}, whole: map[learnedKey]bool{}}
+}
 
 // of returns the ability of o for a model in a dialect. Its slices are shared and not
 // changed.
@@ -69,4 +72,21 @@ func (a *abilities) demote(o *origin, speaks, model string, m turn.Manner) {
 		}
 	}
 	a.learned[k] = append(slices.Clone(a.learned[k]), m)
+}
+
+// streamless reports whether a host refused to stream a model's answers in a dialect.
+func (a *abilities) streamless(o *origin, speaks, model string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.whole[learnedKey{speaks, o.host, model}]
+}
+
+// unstream remembers that it did.
+func (a *abilities) unstream(o *origin, speaks, model string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.whole) >= maxLearned {
+		clear(a.whole)
+	}
+	a.whole[learnedKey{speaks, o.host, model}] = true
 }

@@ -41,8 +41,12 @@ type request struct {
 	events  bool
 	// background: its route wants the provider to hold the generation.
 	background bool
-	plain      []byte // body, its content coding undone
-	asks       *dialect.Request
+	// upgrade: it wants calls that do not stream served from a stream; upgraded is
+	// what became of that, as the caller is told.
+	upgrade  bool
+	upgraded string
+	plain    []byte // body, its content coding undone
+	asks     *dialect.Request
 }
 
 // Reasons for relaying a request unprotected, as X-Unbroken-Protection tells them.

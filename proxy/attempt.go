@@ -104,14 +104,21 @@ func (d *drive) request(a *relay.Attempt) *upstream.Request {
 		return d.errand(l, a)
 	}
 	r := &upstream.Request{Method: d.req.method, Path: l.path, Body: d.first, Decode: true}
+	if a.Whole && l.own != "" {
+		r.Path = l.own
+	}
+	upgraded := d.folds() && !a.Whole
 	own := a.Derived || d.repaired
 	if a.Derived {
 		r.Body = a.Body
 	}
 	r.Header = l.header(d.req, func(name string) bool {
-		return acceptEncoding(name) || own && ofTheBody(name) || a.Derived && strings.EqualFold(name, "Idempotency-Key")
+		return acceptEncoding(name) || own && ofTheBody(name) || upgraded && strings.EqualFold(name, "Accept") || a.Derived && strings.EqualFold(name, "Idempotency-Key")
 	})
 	r.Header = append(r.Header, upstream.Field{Name: "Accept-Encoding", Value: "identity"})
+	if upgraded {
+		r.Header = append(r.Header, upstream.Field{Name: "Accept", Value: d.req.accepts()})
+	}
 	if a.Derived {
 		r.Header = append(r.Header, upstream.Field{Name: "Idempotency-Key", Value: "ub-" + token()})
 	}

@@ -34,6 +34,9 @@ type Route struct {
 	// sees the stream it asked for. The provider keeps the answer for some minutes,
 	// also where its callers are promised that it keeps nothing.
 	Background bool
+	// Upgrade has calls that do not stream served from a stream, so that a break keeps
+	// what was generated (docs/ROUTES.md). The caller gets the ordinary answer.
+	Upgrade bool
 }
 
 // RouteTarget is one target of a route.
@@ -309,20 +312,21 @@ type leg struct {
 	to      *origin
 	model   string // that breaker and abilities know it by
 	path    string // path and query
+	own     string // of an upgraded call: where its client asked
 	breaker *breaker
 }
 
 // legs are the targets of a request, and the policy that goes with them.
 func (s *Server) legs(r *request) ([]leg, relay.Config) {
 	cfg := s.cfg.Relay
-	r.background = false
+	r.background, r.upgrade = false, r.to.Upgrade
 	to := []RouteTarget{{Upstream: r.to.Name}}
 	for i := range s.cfg.Routes {
 		w := &s.cfg.Routes[i]
 		if s.routed(w, r) {
 			to = w.Targets
 			w.govern(&cfg)
-			r.background = w.Background
+			r.background, r.upgrade = w.Background, w.Upgrade || r.to.Upgrade
 			break
 		}
 	}

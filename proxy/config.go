@@ -99,7 +99,9 @@ type Upstream struct {
 	Credential upstream.Field
 	Host, SNI  string // override what the URL says
 	HTTP1      bool   // never offer HTTP/2
-	TLS        *upstream.TLSOptions
+	// Upgrade is [Route.Upgrade] for every request that names this upstream.
+	Upgrade bool
+	TLS     *upstream.TLSOptions
 	// Abilities are matched before the house's own table.
 	Abilities []dialect.AbilityRule
 }

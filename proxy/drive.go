@@ -68,7 +68,7 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	}
 	legs, cfg := s.legs(req)
 	d.legs = legs
-	plain = d.background(plain)
+	plain = d.background(d.upgrade(plain))
 	cfg.Events = req.events
 	cfg.Seed = s.seed.Add(0x9e3779b97f4a7c15)
 	d.tale.begin(d.now)
@@ -183,6 +183,11 @@ func (d *drive) persist() {
 // standBack keeps what would make the client act for a newer connection, and tells
 // this one so. The turn goes on.
 func (d *drive) standBack() {
+	if d.folds() {
+		d.fx = d.outdoneWhole()
+		d.tale.outcome, d.tale.end = reasonFenced, relay.Abort
+		return
+	}
 	if d.tail != nil {
 		head := d.fx.Head
 		d.fx = relay.Effects{Head: head, End: relay.Abort, Client: d.instead(newer)}

@@ -66,7 +66,11 @@ func (d *drive) observe() {
 			if d.tale.completed() {
 				d.hear(good)
 			}
-		case relay.NoteAttempt, relay.NoteSeam, relay.NoteHealed, relay.NoteUnprotected:
+		case relay.NoteUnprotected:
+			if n.Reason == relay.StreamRefused {
+				d.unstream(n.Target)
+			}
+		case relay.NoteAttempt, relay.NoteSeam, relay.NoteHealed:
 		}
 		if d.heard != nil {
 			d.heard.Note(n)

@@ -92,6 +92,9 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 	if d.req.asks.Veiled {
 		h.Set(headerBackground, "on")
 	}
+	if d.req.upgraded != "" {
+		h.Set(headerUpgrade, d.req.upgraded)
+	}
 
 	size := int64(-1)
 	if d.fx.End == relay.Clean && !head.Stream {

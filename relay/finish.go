@@ -59,8 +59,9 @@ func (s *Stream) render(e dialect.Ending) {
 	if !e.UsageSent {
 		e.Usage = s.tokens.final(s.firstHop(), s.said.EstimateTokens(), int64(len(s.req.Body)/4))
 	}
-	if e.FinishSent && !s.said.Usage.Known {
-		// The provider finished without a record: it is not ours to invent.
+	if e.FinishSent && !s.said.Usage.Known && !s.folding.on() {
+		// The provider finished without a record: it is not ours to invent. An
+		// ordinary answer has one, though, and its readers rely on it.
 		e.Usage = turn.Usage{}
 	}
 	s.scratch = s.d.Finish(s.scratch[:0], s.req, &s.said, e)

@@ -80,6 +80,7 @@ func (j *journey) fields() []field {
 		{"floor", "", "In place of the common one.", count{&j.Floor, 0, 1 << 30, false}, ""},
 		{"floor_span", "", "In place of the common one.", duration{&j.FloorSpan, ms, day, false}, ""},
 		{"background", "", "true: OpenAI Responses run in the background, so that a cut loses nothing. The provider stores them for some minutes.", boolean{&j.Background}, ""},
+		{"upgrade", "", "true: calls that do not stream are served from a stream, so that a break loses nothing.", boolean{&j.Upgrade}, ""},
 	}
 }
 

@@ -78,6 +78,7 @@ func (p *provider) fields(lookup func(string) (string, bool)) []field {
 		{"host", "", "Host header, if it is not the URL's.", freeText{&p.Host}, ""},
 		{"sni", "", "TLS server name, if it is not the URL's host.", freeText{&p.SNI}, ""},
 		{"http1", "", "true: never HTTP/2.", boolean{&p.HTTP1}, ""},
+		{"upgrade", "", "true: calls that do not stream are served from a stream, so that a break loses nothing; a route can say it, too.", boolean{&p.Upgrade}, ""},
 		{"ca_file", "", "Certificates (PEM file) to trust for this upstream, besides the system's.", path{&p.caFile}, ""},
 		{"client_cert", "", "Client certificate (PEM file); needs client_key.", path{&p.cert}, ""},
 		{"client_key", "", "Its private key (PEM file).", path{&p.key}, ""},
