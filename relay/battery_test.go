@@ -63,6 +63,8 @@ type family struct {
 	skip map[string]string
 	// targets are the kinds of hosts it is played on; nil: all.
 	targets []target
+	// table is where its results stand in docs/SUPPORT.md; empty: under its name.
+	table string
 }
 
 // message is what an SDK made of a stream, as far as an application acts on it.

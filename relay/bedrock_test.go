@@ -18,7 +18,6 @@ import (
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/bedrock"
 	"github.com/unbroken-llm/unbroken/eventstream"
-	"github.com/unbroken-llm/unbroken/faultinject"
 	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/relay/relaytest"
 	"github.com/unbroken-llm/unbroken/sse"
@@ -281,31 +280,6 @@ func readInvoke(stream []byte) (message, error) {
 	return readMessages(events)
 }
 
-// composedFrames are turns that no recording holds, and that are there when the recordings are not.
-func composedFrames(f family) (out []relaytest.Recording) {
-	answers := map[string]faultinject.Answer{
-		"text": {Finish: faultinject.FinishStop, Blocks: []faultinject.Block{
-			{Kind: faultinject.TextBlock, Text: "White storks winter south of the Sahara.\n\nSome stay in “Spain”: 30 % of them, it is said – and \U0001f985 too."},
-		}},
-		"thinking": {Finish: faultinject.FinishStop, Blocks: []faultinject.Block{
-			{Kind: faultinject.ThinkingBlock, Text: "The question is about storks, not about cranes.", Signature: "EqoBsigned=="},
-			{Kind: faultinject.TextBlock, Text: "They do so from September on, and return in spring."},
-		}},
-		"two-calls": {Finish: faultinject.FinishTool, Blocks: []faultinject.Block{
-			{Kind: faultinject.TextBlock, Text: "I look both places up before I answer."},
-			{Kind: faultinject.ToolBlock, Name: "weather", ID: "toolu_1", Args: `{"city":"Accra","note":"{not} a \"brace\""}`},
-			{Kind: faultinject.ToolBlock, Name: "weather", ID: "toolu_2", Args: `{"city":"Kyiv"}`},
-		}},
-	}
-	for _, name := range []string{"text", "thinking", "two-calls"} {
-		out = append(out, relaytest.Recording{
-			Name: "composed/" + name, Composed: true, Request: []byte(f.fallback),
-			Units: f.render(answers[name], faultinject.Options{Model: "m", ID: "A", Seed: 3}),
-		})
-	}
-	return out
-}
-
 func TestCutEverywhereConverse(t *testing.T) {
 	var others, twice []relaytest.Recording
 	for _, r := range relaytest.Recordings(t, converse.fallback, nil, converse.folders...) {
@@ -319,7 +293,7 @@ func TestCutEverywhereConverse(t *testing.T) {
 	// Its text says the same sentence twice, and may say it a third time: that an answer starts over cannot be told
 	// from that (splice/doc.go, the trade-off).
 	honest := converse
-	honest.name, honest.targets = "converse, said twice", []target{
+	honest.name, honest.table, honest.targets = "converse, said twice", converse.name, []target{
 		{targets[0].name, targets[0].ability, []relaytest.Seam{relaytest.Honest}},
 		{targets[2].name, targets[2].ability, []relaytest.Seam{relaytest.Honest}},
 	}
@@ -330,16 +304,10 @@ func TestCutEverywhereInvoke(t *testing.T) {
 	invoke.cutEverywhere(t, relaytest.Recordings(t, invoke.fallback, nil, invoke.folders...))
 }
 
-func TestCutEverywhereComposedFrames(t *testing.T) {
-	for _, f := range []family{converse, invoke} {
-		t.Run(f.name, func(t *testing.T) { f.cutEverywhere(t, composedFrames(f)) })
-	}
-}
-
 // With no interruption the frames pass byte for byte, however they were read.
 func TestFramesPassByteForByte(t *testing.T) {
 	for _, f := range []family{converse, invoke} {
-		recs := composedFrames(f)
+		recs := composed(f)
 		if relaytest.Corpus() != "" {
 			recs = append(recs, relaytest.Recordings(t, f.fallback, nil, f.folders...)...)
 		}
@@ -393,7 +361,7 @@ func TestFramesKeepLineSeparators(t *testing.T) {
 // Another process, or a second connection, carries a turn of frames on, wherever the first one was lost.
 func TestFramesAreCarriedOnByAnother(t *testing.T) {
 	for _, f := range []family{converse, invoke} {
-		recs := composedFrames(f)
+		recs := composed(f)
 		if relaytest.Corpus() != "" {
 			recs = append(recs, relaytest.Recordings(t, f.fallback, nil, f.folders...)...)
 		}

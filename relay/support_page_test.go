@@ -50,9 +50,10 @@ func (c claim) compare(d claim) int {
 // renderSupport is the page.
 func renderSupport(claims map[claim]bool) []byte {
 	var b bytes.Buffer
-	b.WriteString("# Support\n\nWritten by `make support` from what the batteries of `relay` see: every recorded stream of a dialect, cut everywhere, by everything, on hosts that go on with a\n" +
-		"trailing assistant turn and on hosts that must be asked. A row is a plan; a cell says by which causes turns of that kind were cut when it carried them, and the official SDK\n" +
-		"read the very message that it would have read uncut (for `r2`, its beginning). An empty cell was not seen. `make test` fails if the page says more than was seen.\n\n" +
+	b.WriteString("# Support\n\nWritten by `make support` from what the batteries of `relay` see: recorded and composed turns of every dialect, cut everywhere, by everything, on hosts that go on\n" +
+		"with a trailing assistant turn and on hosts that must be asked. A row is a plan; a cell says by which causes turns of that kind were cut when it carried them, and the official SDK\n" +
+		"read the very message that it would have read uncut (for `r2`, its beginning). An empty cell was not seen. `make test` fails if the page says more than was seen.\n" +
+		"A turn that is cut behind its finish is completed here, by no plan at all.\n\n" +
 		"| | cause |\n|---|---|\n")
 	for _, c := range causes {
 		fmt.Fprintf(&b, "| %s | `%v`: %s |\n", c.letter, c.kind, c.says)

@@ -59,7 +59,7 @@ func turnsOf(r *dialect.Request, s *turn.Snapshot) (of []string) {
 	if r.Structured {
 		return []string{ofStructured}
 	}
-	if r.N > 1 || r.Logprobs || len(r.HostedTools) > 0 || r.Unsplicable != "" {
+	if r.N > 1 || r.Logprobs || len(r.HostedTools) > 0 || r.Unsplicable != "" && !r.Kept {
 		return []string{ofHosted}
 	}
 	for i := range s.Blocks {
@@ -113,32 +113,42 @@ func (n *sightings) played(battery string) {
 	n.done[battery] = true
 }
 
-// as is the name under which a family's results are told: a battery that plays some of
-// a dialect's recordings apart is no dialect.
+// as is the table that the family's results stand in.
 func (f family) as() string {
-	name, _, _ := strings.Cut(f.name, ", said")
-	return name
+	if f.table != "" {
+		return f.table
+	}
+	return f.name
 }
 
 // section is a table of the page.
 type section struct {
 	family
 	says string
-	// by are the batteries that fill it.
-	by []string
+	// more are batteries that fill it, besides those that every dialect has.
+	more []string
 }
 
 var sections = []section{
-	{chat, "Chat Completions", []string{"chat", "structured chat"}},
-	{legacy, "Legacy completions: their one plan behind words is the prompt with the words behind it", []string{"completions", "structured completions"}},
-	{responses, "Responses", []string{"responses", "structured responses", "held"}},
-	{messages, "Anthropic Messages", []string{"messages", "structured messages"}},
-	{generate, "Gemini generateContent", []string{"gemini", "structured gemini"}},
-	{generateArray, "the same without `alt=sse`, one JSON array", []string{"gemini-array"}},
-	{interact, "Gemini Interactions with `store: false`", []string{"interactions"}},
-	{interactKept, "Gemini Interactions as they are by default: kept by the provider under their id, which nothing else may have", []string{"interactions, kept", "held"}},
-	{converse, "Bedrock ConverseStream", []string{"converse", "converse, said twice"}},
-	{invoke, "Bedrock InvokeModelWithResponseStream, Anthropic's models", []string{"invoke"}},
+	{chat, "Chat Completions", nil},
+	{legacy, "Legacy completions: what stands for a trailing assistant turn is the prompt with the words behind it", nil},
+	{responses, "Responses", []string{"held"}},
+	{messages, "Anthropic Messages", nil},
+	{generate, "Gemini generateContent", nil},
+	{generateArray, "The same without `alt=sse`: one JSON array", nil},
+	{interact, "Gemini Interactions with `store: false`", nil},
+	{interactKept, "Gemini Interactions as they are by default: kept by the provider under their id, which nothing else may have", []string{"held"}},
+	{converse, "Bedrock ConverseStream", []string{"converse, said twice"}},
+	{invoke, "Bedrock InvokeModelWithResponseStream, Anthropic's models", nil},
+}
+
+// batteries are what fills the table.
+func (s section) batteries() []string {
+	by := append([]string{s.name, "composed " + s.name}, s.more...)
+	if slices.ContainsFunc(authors, func(a author) bool { return a.as() == s.as() }) {
+		by = append(by, "structured "+s.name)
+	}
+	return by
 }
 
 const supportPage = "../docs/SUPPORT.md"
@@ -148,7 +158,7 @@ const supportPage = "../docs/SUPPORT.md"
 func TestSupportTableClaimsWhatWasSeen(t *testing.T) {
 	var missing []string
 	for _, s := range sections {
-		for _, b := range s.by {
+		for _, b := range s.batteries() {
 			if !seen.done[b] && !slices.Contains(missing, b) {
 				missing = append(missing, b)
 			}
@@ -175,7 +185,7 @@ func TestSupportTableClaimsWhatWasSeen(t *testing.T) {
 	}
 	for _, c := range slices.SortedFunc(maps.Keys(told), claim.compare) {
 		s := sections[slices.IndexFunc(sections, func(s section) bool { return s.as() == c.family })]
-		whole := !slices.ContainsFunc(s.by, func(b string) bool { return !seen.done[b] })
+		whole := !slices.ContainsFunc(s.batteries(), func(b string) bool { return !seen.done[b] })
 		if whole && !seen.claims[c] {
 			t.Errorf("%s: a turn of %s, cut by %v, is said to be %s; nobody saw that", c.family, c.turn, c.cause, c.how)
 		}
