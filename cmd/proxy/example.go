@@ -26,7 +26,7 @@ const exampleUpstreams = `#upstreams:
 // exampleProvider shows each key of an upstream once.
 var exampleProvider = map[string]string{
 	"url": "http://127.0.0.1:8000/v1", "dialect": "chat", "engine": "vllm", "credential": "env:LOCAL_API_KEY",
-	"credential_header": "Authorization", "host": "models.internal", "sni": "models.internal", "http1": "false",
+	"credential_header": "Authorization", "host": "models.internal", "sni": "models.internal", "http1": "false", "upgrade": "false",
 	"ca_file": "/etc/unbroken/ca.pem", "client_cert": "/etc/unbroken/client.pem", "client_key": "/etc/unbroken/client.key",
 }
 
