@@ -35,6 +35,7 @@ var scenarios = map[string]func(Prompt, Config) Answer{
 	"custom-tool":     customTool,
 	"web-search":      webSearch,
 	"agent":           agent,
+	"errands":         errands,
 	"thinking-agent":  func(p Prompt, c Config) Answer { return think(auto(p, c)) },
 }
 
@@ -168,6 +169,29 @@ func agent(p Prompt, c Config) Answer {
 		return call(text("I will use a tool for this."), k)
 	}
 	return call(text("I will use a tool for this."), weather("Paris"))
+}
+
+// errands makes every configured call whose tool is declared, all in one batch, and
+// once more when the results are there; then it answers.
+func errands(p Prompt, c Config) Answer {
+	batches := 0
+	for _, t := range p.Turns {
+		if len(t.Calls) > 0 {
+			batches++
+		}
+	}
+	a := call(text("Some errands."))
+	for _, k := range c.Calls {
+		for _, t := range p.Tools {
+			if t.Name == k.Name {
+				a.Blocks = append(a.Blocks, Block{Kind: t.blockKind(), Name: k.Name, Args: k.Args})
+			}
+		}
+	}
+	if batches >= 2 || len(a.Blocks) == 1 {
+		return say("All errands are done.")
+	}
+	return a
 }
 
 // clip shortens what a tool said to what an answer would quote.

@@ -19,7 +19,7 @@ func (w *writing) commit(a Commit) (Effect, error) {
 		if !a.Supersede {
 			return 0, refuse(ErrIllegal, w.Run, nil, "the batch of step %d is open", s.N)
 		}
-		w.giveUp("the next inference began without its result")
+		w.giveUp("another turn took the place of its own")
 	}
 	w.consume()
 	n := w.Dropped + len(w.Steps) + 1

@@ -59,8 +59,9 @@ type Commit struct {
 	// Paused: the provider broke off a long turn and expects to be asked again,
 	// so that a message without calls does not end the run.
 	Paused bool
-	// Supersede: a batch that is still open is given up. The sidecar sets it when
-	// an inference was made without the results of the last one.
+	// Supersede: a batch that is still open is given up. The sidecar sets it when the
+	// same history was asked for again and answered otherwise, before anything of the
+	// first answer was begun.
 	Supersede bool
 }
 

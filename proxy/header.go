@@ -31,10 +31,14 @@ func credentialHeader(name string) bool {
 	return false
 }
 
-// credential is what the caller identifies itself by, "" if by nothing.
+// credential is what the caller identifies itself by, "" if by nothing. One key is one
+// caller in whatever field: Anthropic's SDKs differ in where they send it.
 func credential(h upstream.Header) string {
 	for _, name := range credentialHeaders {
 		if v := h.Get(name); v != "" {
+			if scheme, token, ok := strings.Cut(v, " "); ok && strings.EqualFold(scheme, "Bearer") {
+				return token
+			}
 			return v
 		}
 	}

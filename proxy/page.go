@@ -28,6 +28,7 @@ type page struct {
 
 	mu   sync.Mutex // what follows is written in the order of the request's own facts
 	past dialect.History
+	came bool // arrive has come to its end
 	run  *ledger.Run
 	key  ledger.RunKey
 	id   checkpoint.RunID
@@ -48,7 +49,7 @@ const branchMark = "~"
 func (s *Server) turnPage(r *request) *page {
 	who := s.scope(r.header)
 	h, ok := r.speaks.(dialect.Historian)
-	if s.ledger == nil || !ok || !r.named && (who == (checkpoint.Scope{}) || !r.asks.Tools && !h.Answers(r.plain)) {
+	if s.ledger == nil || !ok || !r.runNamed() && (who == (checkpoint.Scope{}) || !r.asks.Tools && !h.Answers(r.plain)) {
 		return nil
 	}
 	p := &page{srv: s, req: r, who: who, teach: h}
@@ -63,6 +64,9 @@ func (s *Server) turnPage(r *request) *page {
 	return p
 }
 
+// runNamed reports whether the caller named its run: an Idempotency-Key names one turn.
+func (r *request) runNamed() bool { return r.header.Has(headerRun) }
+
 // told counts what the ledger did not take.
 func (p *page) told(err error) {
 	if err != nil {
@@ -73,7 +77,11 @@ func (p *page) told(err error) {
 
 // tell appends an entry of the sidecar's.
 func (p *page) tell(ctx context.Context, a ledger.Act) (*ledger.Run, error) {
-	r, _, err := ledger.Append(ctx, p.srv.ledger, p.key, p.who, ledger.Entry{At: time.Now(), Do: a})
+	e := ledger.Entry{At: time.Now(), Do: a}
+	if c, ok := a.(ledger.Commit); ok && c.Supersede {
+		e.Expect = p.run.Version // nothing of it was begun: if that is so still
+	}
+	r, _, err := ledger.Append(ctx, p.srv.ledger, p.key, p.who, e)
 	if errors.Is(err, ledger.ErrUnconfirmed) {
 		err = nil // it is written; whether it lasts is for those to know who act on it
 	}
@@ -83,26 +91,28 @@ func (p *page) tell(ctx context.Context, a ledger.Act) (*ledger.Run, error) {
 // arrive finds the run that the request goes on with, and tells it the results.
 func (p *page) arrive(ctx context.Context) error {
 	r, err := p.find(ctx)
-	if err != nil || r == nil {
+	if err != nil {
 		return err
 	}
-	switch r.State {
-	case ledger.Ended:
+	if r == nil {
+		p.came = true
+		return nil
+	}
+	if r.State == ledger.Ended {
 		p.parent = r.ID
 		p.id = p.branch(r.ID)
 		p.key = ledger.Key(p.who, p.id)
+		p.came = true
 		return nil
-	default:
-		p.run = r
 	}
+	p.run = r
 	var rounds []dialect.Round
 	if n := len(p.past.Rounds); n > 0 {
 		rounds = p.past.Rounds[n-1:]
 	}
 	for _, round := range rounds {
 		for i, id := range numbered(round.Calls) {
-			open := p.run.Open()
-			if open == nil || !asks(open, id) {
+			if !awaits(p.run.Open(), id) {
 				continue
 			}
 			after, err := p.tell(ctx, ledger.Result{Call: id, Digest: digestOf(round, i)})
@@ -112,10 +122,11 @@ func (p *page) arrive(ctx context.Context) error {
 			p.run = after
 		}
 	}
-	if p.run.Open() != nil {
+	p.came = true
+	if open := p.run.Open(); open != nil && open.Lineage != lineage(p.past.Now) {
 		p.run, err = p.tell(ctx, ledger.Flag{What: FlagUnanswered})
 	}
-	return err
+	return err // or the turn of the open batch is asked for once more
 }
 
 // find returns the run whose last step the request extends; else the named one, if
@@ -130,7 +141,7 @@ func (p *page) find(ctx context.Context) (*ledger.Run, error) {
 			return r, err
 		}
 	}
-	if !p.req.named {
+	if !p.req.runNamed() {
 		return nil, nil
 	}
 	got, err := p.srv.ledger.Load(ctx, p.key)
@@ -168,7 +179,7 @@ func (p *page) extended(ctx context.Context) (*ledger.Run, error) {
 			return nil, err
 		}
 		last := got.Run.Last()
-		if p.req.named && got.Run.ID != p.req.run && !strings.HasPrefix(string(got.Run.ID), string(p.req.run)+branchMark) ||
+		if p.req.runNamed() && got.Run.ID != p.req.run && !strings.HasPrefix(string(got.Run.ID), string(p.req.run)+branchMark) ||
 			slices.ContainsFunc(answered, func(id string) bool { return !asks(last, id) }) {
 			continue
 		}
@@ -195,7 +206,9 @@ func (p *page) commit(said *turn.Snapshot) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		c.Lineage = lineage(p.past.Now)
-		p.told(p.end(ctx, c))
+		err := p.end(ctx, c)
+		p.srv.missed.note(p.key, err)
+		p.told(err)
 	})
 	t := time.NewTimer(p.srv.cfg.AckWait)
 	defer t.Stop()
@@ -209,12 +222,18 @@ func (p *page) commit(said *turn.Snapshot) {
 // end commits the step to the run that the request went on with, to a branch of it
 // if another request was faster, or to a new one.
 func (p *page) end(ctx context.Context, c ledger.Commit) error {
-	if p.run == nil && len(c.Calls) == 0 && !p.req.named && p.parent == "" {
+	if !p.came { // the ledger was away; it may be back
+		if err := p.arrive(ctx); err != nil {
+			return err
+		}
+	}
+	if p.run == nil && len(c.Calls) == 0 && !p.req.runNamed() && p.parent == "" {
 		return nil // no run, and no reason for one
 	}
 	if p.run != nil {
 		// Commit again what is there already before anything else: the same turn
 		// may come from two connections.
+		c.Supersede = p.lost(c)
 		_, err := p.tell(ctx, c)
 		var no *ledger.Refusal
 		if !errors.As(err, &no) {
@@ -234,6 +253,15 @@ func (p *page) end(ctx context.Context, c ledger.Commit) error {
 	}
 	_, err = p.tell(ctx, c)
 	return err
+}
+
+// lost reports whether c takes the place of the open batch: the run's process has asked
+// for the same turn again, so that it does not have the one that was committed, and
+// nothing of that one was begun. What an unclaimed run does twice are two branches.
+func (p *page) lost(c ledger.Commit) bool {
+	open := p.run.Open()
+	return open != nil && p.run.Fence != 0 && open.Lineage == c.Lineage &&
+		!slices.ContainsFunc(open.Calls, func(c ledger.Call) bool { return c.State != ledger.Requested })
 }
 
 // branch names what goes on from a run beside it: the same for the same history, so
@@ -283,6 +311,11 @@ func callsOf(said *turn.Snapshot) (out []ledger.Asked) {
 		out = append(out, ledger.Asked{ID: id, Name: blocks[i].Name, Args: ledger.Sum(blocks[i].Arguments())})
 	}
 	return out
+}
+
+// awaits reports whether call id of a step has neither a result nor was given up.
+func awaits(s *ledger.Step, id string) bool {
+	return s != nil && slices.ContainsFunc(s.Calls, func(c ledger.Call) bool { return c.ID == id && !c.State.Terminal() })
 }
 
 // asks reports whether a step asked for call id.

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
+	fails "github.com/unbroken-llm/unbroken/checkpoint/storetest"
 	"github.com/unbroken-llm/unbroken/ledger"
+	"github.com/unbroken-llm/unbroken/ledger/storetest"
 )
 
 // declared are tools, as a request of each dialect declares them.
@@ -171,17 +173,7 @@ func TestAClaimedRunIsTheApplications(t *testing.T) {
 	c := dialogues[0]
 	p, s, b := ledgered(t, &c)
 	ctx, key := t.Context(), ledger.Key(b.who, "job-7")
-	tell := func(a ledger.Act, fence uint64) *ledger.Run {
-		t.Helper()
-		r, _, err := ledger.Append(ctx, b.Memory, key, b.who, ledger.Entry{At: time.Now(), Fence: fence, Key: "k", Do: a})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	tell(ledger.Begin{ID: "job-7"}, 0)
-	fence := tell(ledger.Claim{}, 0).Fence
-	tell(ledger.Declare{Reports: true}, fence)
+	fence := b.tell("job-7", ledger.Begin{ID: "job-7"}, ledger.Claim{}, ledger.Declare{Reports: true}).Fence
 	const run = "X-Run-Id: job-7"
 	c.ask(t, s, p, c.withTools(c.first), ann, run)
 	r := b.only()
@@ -232,4 +224,115 @@ func TestNothingIsKeptWithoutAReason(t *testing.T) {
 	if n := len(b.runs()); n != 0 {
 		t.Fatalf("%d runs", n)
 	}
+}
+
+// TestALostTurnIsAskedForAgain: the process of a run died with a turn that it had not
+// kept, and the model says another one now. That one takes its place, unless something
+// of the first was begun.
+func TestALostTurnIsAskedForAgain(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		c := dialogues[0]
+		p := newProvider(t, func(a *asked) {
+			a.stream()
+			a.chunks(c.broken[0], strings.Replace(c.broken[1], `"c1"`, `"`+a.req.Header.Get("X-Call")+`"`, 1), fr("tool_calls"), done)
+			a.end()
+		})
+		b := &books{T: t, Memory: ledger.NewMemory(ledger.MemoryConfig{Clock: time.Now})}
+		s := start(t, p, patient(b))
+		b.who, _ = s.ScopeOf(http.Header{"Authorization": {"Bearer ann"}})
+		fence := b.tell("job-7", ledger.Begin{ID: "job-7"}, ledger.Claim{}, ledger.Declare{Reports: true}).Fence
+		c.ask(t, s, p, c.withTools(c.first), ann, "X-Run-Id: job-7", "X-Call: c1")
+		if begun {
+			b.tell("job-7", ledger.Start{Call: "c1", N: 1})
+		}
+		warmer := strings.Replace(c.first, `"stream":true`, `"temperature":1,"stream":true`, 1) // else it is replayed
+		c.ask(t, s, p, c.withTools(warmer), ann, "X-Run-Id: job-7", "X-Call: c2")
+		all := b.runs()
+		r := all[len(all)-1]
+		if r.Fence != fence || len(r.Flags) != 0 {
+			t.Fatalf("begun %t: %s", begun, ledger.Encode(r))
+		}
+		if begun && (len(all) != 2 || r.Open().Calls[0].State != ledger.Executing) {
+			t.Fatalf("what was begun is given up: %s", ledger.Encode(r))
+		}
+		if !begun && (len(all) != 1 || len(r.Steps) != 2 || r.Steps[0].Calls[0].State != ledger.Indeterminate || r.Open().Calls[0].ID != "c2") {
+			t.Fatalf("%s", ledger.Encode(r))
+		}
+	}
+}
+
+// TestResultsBesideOneThatWasGivenUp: what the application gave up does not keep the
+// wire's other results from being seen, which left the batch open for good.
+func TestResultsBesideOneThatWasGivenUp(t *testing.T) {
+	c := dialogues[0]
+	p := newProvider(t, func(a *asked) {
+		a.stream()
+		a.chunks(oc(""), chatCall(0, "c1", "look", `{"at":1}`), chatCall(1, "c2", "look", `{"at":2}`), fr("tool_calls"), done)
+		a.end()
+	}, func(a *asked) {
+		a.stream()
+		a.chunks(c.whole...)
+		a.end()
+	})
+	b := &books{T: t, Memory: ledger.NewMemory(ledger.MemoryConfig{Clock: time.Now})}
+	s := start(t, p, patient(b))
+	b.who, _ = s.ScopeOf(http.Header{"Authorization": {"Bearer ann"}})
+	b.tell("job-7", ledger.Begin{ID: "job-7"}, ledger.Claim{}, ledger.Declare{Reports: true})
+	c.ask(t, s, p, c.withTools(c.first), ann, "X-Run-Id: job-7")
+	b.tell("job-7", ledger.Lose{Call: "c1", Why: "nobody knows"})
+	both := `{"model":"gpt-x","stream":true,"messages":[{"role":"user","content":"Go"},{"role":"assistant","content":null,"tool_calls":[` +
+		`{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}},{"id":"c2","type":"function","function":{"name":"look","arguments":"{\"at\":2}"}}]},` +
+		`{"role":"tool","tool_call_id":"c1","content":"who knows"},{"role":"tool","tool_call_id":"c2","content":"seen"}]}`
+	c.ask(t, s, p, c.withTools(both), ann, "X-Run-Id: job-7")
+	r := b.only()
+	if calls := r.Steps[0].Calls; calls[0].State != ledger.Indeterminate || calls[1].State != ledger.Done || r.State != ledger.Ended || s.Stats().Unledgered != 0 {
+		t.Fatalf("%s, %d facts were not taken", ledger.Encode(r), s.Stats().Unledgered)
+	}
+}
+
+// TestATurnThatWasNotRecorded makes recovery say unknown: the application has it, and
+// may have executed its calls. An application that announces its attempts has not.
+func TestATurnThatWasNotRecorded(t *testing.T) {
+	for _, reports := range []bool{false, true} {
+		c := dialogues[0]
+		p := c.provider(t)
+		b := &books{T: t, Memory: ledger.NewMemory(ledger.MemoryConfig{Clock: time.Now})}
+		store := &storetest.Faulty{Store: b.Memory}
+		s := start(t, p, patient(b), func(cfg *Config) { cfg.Ledger = store })
+		b.who, _ = s.ScopeOf(http.Header{"Authorization": {"Bearer ann"}})
+		b.tell("job-7", ledger.Begin{ID: "job-7"}, ledger.Claim{}, ledger.Declare{Reports: reports})
+		store.Fail(fails.Before)
+		if _, answer := c.ask(t, s, p, c.withTools(c.first), ann, "X-Run-Id: job-7"); !strings.Contains(answer, "look") {
+			t.Fatalf("%s", answer)
+		}
+		got, err := s.Ledger().Load(t.Context(), ledger.Key(b.who, "job-7"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ledger.Unknown
+		if reports {
+			want = ledger.NextStep
+		}
+		if a := ledger.Recover(got.Run, ledger.Asker{Fence: got.Run.Fence, Doubt: got.Doubt}); a.Advice != want {
+			t.Fatalf("reports %t: %+v", reports, a)
+		}
+	}
+}
+
+// tell has the application tell of its run, and returns the run.
+func (b *books) tell(id checkpoint.RunID, acts ...ledger.Act) (r *ledger.Run) {
+	b.Helper()
+	for i, a := range acts {
+		e := ledger.Entry{At: time.Now(), Key: "key", Do: a}
+		if r != nil {
+			e.Fence = r.Fence
+		} else if got, err := b.Load(context.Background(), ledger.Key(b.who, id)); err == nil {
+			e.Fence = got.Run.Fence
+		}
+		var err error
+		if r, _, err = ledger.Append(context.Background(), b.Memory, ledger.Key(b.who, id), b.who, e); err != nil {
+			b.Fatalf("%d: %v", i, err)
+		}
+	}
+	return r
 }

@@ -34,6 +34,7 @@ type Server struct {
 	scopeKey  atomic.Pointer[[]byte]
 	recall    recall
 	ledger    ledger.Store // nil: there is none
+	missed    missed       // turns that it lacks
 	turns     *turns
 	origins   map[string]*origin
 	abilities *abilities
@@ -168,7 +169,12 @@ func New(c Config) (*Server, error) {
 }
 
 // Ledger is where the runs that the server sees are kept; nil: nowhere.
-func (s *Server) Ledger() ledger.Store { return s.ledger }
+func (s *Server) Ledger() ledger.Store {
+	if s.ledger == nil {
+		return nil
+	}
+	return doubting{s.ledger, &s.missed}
+}
 
 // writeBuffer holds what one upstream read delivers with its chunk framing, so
 // that it is one write to the socket.

@@ -1,0 +1,28 @@
+package main
+
+import "context"
+
+// model is a provider's API, by its official SDK.
+type model interface {
+	// ask sends the whole conversation and returns the next turn.
+	ask(ctx context.Context, run string, c conversation) (turn, error)
+	// credential is the header field that the SDK sends key in.
+	credential(key string) (name, value string)
+}
+
+// newModel returns the model that speaks a dialect through the sidecar; at is told
+// once when its answer begins.
+func newModel(dialect, sidecar, key, name string, at func(string)) (model, bool) {
+	switch dialect {
+	case "chat":
+		return newChat(sidecar, key, name, at), true
+	case "responses":
+		return newResponses(sidecar, key, name, at), true
+	case "messages":
+		return newMessages(sidecar, key, name, at), true
+	}
+	return nil, false
+}
+
+// headerRun names the run of an inference.
+const headerRun = "X-Run-Id"
