@@ -26,7 +26,7 @@ PKG      ?= ./...
 
 .PHONY: help
 help: ## Show this help
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 .PHONY: build
 build: ## Build bin/unbroken, static
@@ -93,9 +93,9 @@ clients: ## Install the npm clients that make test then runs against the proxy
 	cd e2e/clients && npm ci --no-audit --no-fund --ignore-scripts
 
 .PHONY: agents
-agents: ## Run Claude Code (npm) through broken streams, about three minutes
+agents: ## Run coding agents (npm) through broken streams, some minutes
 	e2e/agents/install
-	$(GO) test -count=1 -timeout 10m -v ./e2e/agents
+	$(GO) test -count=1 -timeout 30m -v ./e2e/agents
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME (20s each); PKG narrows it
@@ -108,6 +108,14 @@ fuzz: ## Run every fuzz test for FUZZTIME (20s each); PKG narrows it
 .PHONY: bench
 bench: ## Run the benchmarks; BENCH is a pattern, PKG narrows it
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: redis-faults
+redis-faults: ## Break Redis in five ways under 500 streams, about two minutes
+	$(GO) test -count=1 -v -timeout 15m -run StreamsDoNotFeelRedis ./e2e -streams 500
+
+.PHONY: bench-redis
+bench-redis: build ## What checkpoints cost Redis: bytes for each byte of text, commands a second
+	$(GO) run ./bench -redis -unbroken bin/unbroken
 
 .PHONY: drill
 drill: ## Play the outage drill, about four minutes; writes bench/results

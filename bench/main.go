@@ -40,6 +40,7 @@ func run(ctx context.Context, args []string) error {
 	settle := f.Duration("settle", 2*time.Second, "how long a load flows before it is measured")
 	window := f.Duration("window", 5*time.Second, "how long it is measured")
 	out := f.String("json", "", "file for the samples")
+	costs := f.Bool("redis", false, "measure instead what checkpoints cost a Redis")
 	var others []gauge.Peer
 	f.Func("peer", "another proxy, NAME=HOST:PORT[,PID] (repeatable)", func(s string) error {
 		p, err := other(s)
@@ -51,6 +52,14 @@ func run(ctx context.Context, args []string) error {
 			return nil
 		}
 		return err
+	}
+	if *costs {
+		r, err := gauge.Redis(ctx, *binary, os.Stderr)
+		if err != nil {
+			return err
+		}
+		r.Table(os.Stdout)
+		return save(*out, r)
 	}
 	c := gauge.Config{Rounds: *rounds, Settle: *settle, Window: *window, Log: os.Stderr, Peers: others}
 	for _, n := range strings.Split(*scenarios, ",") {
@@ -73,14 +82,22 @@ func run(ctx context.Context, args []string) error {
 	}
 	results, err := gauge.Run(ctx, c)
 	gauge.Table(os.Stdout, c.Peers, results)
-	if *out != "" && len(results) > 0 {
-		b, jerr := json.MarshalIndent(results, "", " ")
-		if jerr == nil {
-			jerr = os.WriteFile(*out, b, 0o644)
-		}
-		err = errors.Join(err, jerr)
+	if len(results) > 0 {
+		err = errors.Join(err, save(*out, results))
 	}
 	return err
+}
+
+// save writes samples to a file, if there is to be one.
+func save(name string, samples any) error {
+	if name == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(samples, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, b, 0o644)
 }
 
 func known(name, binary string) (gauge.Peer, error) {

@@ -96,7 +96,8 @@ func (m *Memory) Claim(ctx context.Context, key TurnKey, owner Owner, head Recor
 		before = h.Clone()
 	}
 	m.last = NextFence(m.last, now)
-	h.fence, h.Owner, h.Updated = m.last, owner, now
+	h.fence, h.Owner = m.last, owner
+	h.touch(now)
 	return Fence{Key: key, N: h.fence}, before, nil
 }
 
@@ -124,7 +125,7 @@ func (m *Memory) Append(ctx context.Context, f Fence, offset int64, p []byte) er
 	}
 	h.Log = append(h.Log, p...)
 	m.total += int64(len(p))
-	h.Updated = now
+	h.touch(now)
 	return nil
 }
 
@@ -135,8 +136,10 @@ func (m *Memory) Mark(ctx context.Context, f Fence, s State) error {
 		return err
 	}
 	defer unlock()
-	s.Causes = append([]string(nil), s.Causes...)
-	h.State, h.Updated = s, now
+	if h.State.Phase != Finished {
+		s.Causes = append([]string(nil), s.Causes...)
+		h.State, h.Updated = s, now
+	}
 	return nil
 }
 
@@ -153,7 +156,8 @@ func (m *Memory) Release(ctx context.Context, f Fence) error {
 	case h.fence != f.N:
 		return ErrFenced
 	case h.Owner != "":
-		h.Owner, h.Updated = "", now
+		h.Owner = ""
+		h.touch(now)
 	}
 	return nil
 }
@@ -226,6 +230,13 @@ func (m *Memory) find(key TurnKey, now time.Time) *held {
 		return nil
 	}
 	return h
+}
+
+// touch renews the time to live.
+func (h *held) touch(now time.Time) {
+	if h.State.Phase != Finished {
+		h.Updated = now
+	}
 }
 
 func (m *Memory) expired(h *held, now time.Time) bool {

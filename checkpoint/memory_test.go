@@ -84,6 +84,14 @@ func TestMemoryForgetsInTime(t *testing.T) {
 	}
 	c.pass(time.Minute - time.Microsecond)
 	there("done", true)
+	// A replay, whose client left, makes it neither live longer nor another thing.
+	again, _, err := m.Claim(t.Context(), done.Key, "me", checkpoint.Record{})
+	ok(t, err)
+	ok(t, m.Mark(t.Context(), again, checkpoint.State{Phase: checkpoint.Abandoned}))
+	ok(t, m.Release(t.Context(), again))
+	if r, err := m.Get(t.Context(), done.Key); err != nil || r.State.Phase != checkpoint.Finished {
+		t.Errorf("after a replay: %+v, %v", r, err)
+	}
 	c.pass(time.Microsecond)
 	there("done", false)
 	there("held", true)

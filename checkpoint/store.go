@@ -32,7 +32,8 @@ var (
 
 // Store keeps checkpoints. Its methods may be called from many goroutines, honour
 // the deadline of ctx, and answer with the errors above, wrapped. Every write
-// renews the time to live. What is passed in is copied, what is handed out is
+// renews the time to live, but for a finished turn's: to be replayed makes it no older
+// and no younger. What is passed in is copied, what is handed out is
 // the caller's.
 type Store interface {
 	// Claim takes the turn for owner with a new fence, larger than any before.
@@ -47,7 +48,8 @@ type Store interface {
 	// harmless. All of p is written or none. ErrFenced, ErrNotFound, ErrGap,
 	// ErrConflict, ErrTooLarge.
 	Append(ctx context.Context, f Fence, offset int64, p []byte) error
-	// Mark replaces the state. ErrFenced, ErrNotFound.
+	// Mark replaces the state, but a finished turn's, which is final. ErrFenced,
+	// ErrNotFound.
 	Mark(ctx context.Context, f Fence, s State) error
 	// Release gives the turn up, for anyone to claim. Releasing again is no
 	// error. ErrFenced, ErrNotFound.

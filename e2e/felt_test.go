@@ -72,6 +72,7 @@ func gather(t *testing.T, base, run string, n int) *crowd {
 			id = run
 		}
 		c.each = append(c.each, l)
+		time.Sleep(time.Millisecond) // so that phases differ
 		c.wait.Go(func() {
 			for ctx.Err() == nil {
 				shape := longShape

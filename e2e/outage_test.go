@@ -140,6 +140,7 @@ func (o *outage) play(t *testing.T, path string, f *redisFault) {
 	one := serveProcess(t, path, url, up, "--ack-wait", "25ms")
 	plain := serveProcess(t, path, "memory", up)
 	run := "watched-" + strconv.FormatInt(turns.Add(1), 10)
+	eventually(t, "the store is there", func() bool { return !one.store(t).Away })
 	felt, control := gather(t, one.base, run, *streams), gather(t, plain.base, run, *streams)
 	begin := func(s span) {
 		felt.now.Store(int32(s))
@@ -182,7 +183,7 @@ func (o *outage) play(t *testing.T, path string, f *redisFault) {
 	control.leave()
 	kept := savedUntil(t, serveProcess(t, path, url, up), run, seen)
 	// The last event may have been on its way; the one before it came many flushes ago.
-	if o.lost = time.Duration(seen - kept).Round(time.Millisecond); o.lost > feltEvery*3/2 {
+	if o.lost = time.Duration(seen - kept).Round(time.Millisecond); o.lost > 2*feltEvery {
 		t.Errorf("what was said in the last %v before the kill is lost; Redis was back for %v", o.lost, time.Duration(seen-back.UnixNano()))
 	}
 }
@@ -202,8 +203,11 @@ func savedUntil(t *testing.T, p *replicaProcess, run string, killed int64) (kept
 		line, err := lines.ReadBytes('\n')
 		for _, m := range stampOf.FindAllSubmatch(line, -1) {
 			stamp, _ := strconv.ParseInt(string(m[1]), 10, 64)
-			if stamp > killed {
-				return kept // this is from another attempt
+			if stamp > killed { // this is from another attempt
+				if kept == 0 {
+					t.Fatalf("the turn began anew:\n%s", p.log)
+				}
+				return kept
 			}
 			kept = max(kept, stamp)
 		}

@@ -56,7 +56,7 @@ func (s *Store) Claim(ctx context.Context, key checkpoint.TurnKey, owner checkpo
 // take gives a turn to owner. Its mu is held.
 func (s *Store) take(h *held, owner checkpoint.Owner, now time.Time, asks []checkpoint.AskKey) (checkpoint.Fence, error) {
 	r := h.rec
-	r.Owner, r.Updated = owner, now
+	r.Owner, r.Updated = owner, h.touched(now)
 	fence := s.ids.next(owner, now)
 	if err := h.save(fence, asks, r); err != nil {
 		return checkpoint.Fence{}, s.failed(err)
@@ -111,7 +111,7 @@ func (s *Store) Append(ctx context.Context, f checkpoint.Fence, offset int64, p 
 			return s.failed(err)
 		}
 	}
-	h.rec.Updated = now
+	h.rec.Updated = h.touched(now)
 	return nil
 }
 
@@ -122,6 +122,9 @@ func (s *Store) Mark(ctx context.Context, f checkpoint.Fence, st checkpoint.Stat
 		return err
 	}
 	defer h.mu.Unlock()
+	if h.rec.State.Phase == checkpoint.Finished {
+		return nil
+	}
 	r := h.rec
 	r.State, r.Updated = st, now
 	r.State.Causes = slices.Clone(st.Causes)
@@ -147,7 +150,7 @@ func (s *Store) Release(ctx context.Context, f checkpoint.Fence) error {
 		return nil
 	}
 	r := h.rec
-	r.Owner, r.Updated = "", now
+	r.Owner, r.Updated = "", h.touched(now)
 	if err := h.save(h.fence, h.asks, r); err != nil {
 		return s.failed(err)
 	}

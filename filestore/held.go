@@ -41,6 +41,14 @@ func (h *held) expired(now time.Time, c *Config) bool {
 	return now.Sub(h.rec.Updated) >= ttl
 }
 
+// touched is when the turn was last written, once it is at now.
+func (h *held) touched(now time.Time) time.Time {
+	if h.rec.State.Phase == checkpoint.Finished {
+		return h.rec.Updated
+	}
+	return now
+}
+
 // save writes the record file as it would be, and only then is it so.
 func (h *held) save(fence uint64, asks []checkpoint.AskKey, r checkpoint.Record) error {
 	if err := h.sync(); err != nil {

@@ -253,7 +253,15 @@ func TestTurnsExpireWithTheirFiles(t *testing.T) {
 	must(t, s.Append(t.Context(), done, 0, []byte("abc")))
 	must(t, s.Append(t.Context(), live, 0, []byte("abc")))
 	must(t, s.Mark(t.Context(), done, checkpoint.State{Phase: checkpoint.Finished}))
-	clk.pass(time.Minute)
+	clk.pass(time.Minute - time.Millisecond)
+	// A replay, whose client left, makes it neither live longer nor another thing.
+	again, _ := claim(t, s, "done", me)
+	must(t, s.Mark(t.Context(), again, checkpoint.State{Phase: checkpoint.Abandoned}))
+	must(t, s.Release(t.Context(), again))
+	if r, err := s.Get(t.Context(), key("done")); err != nil || r.State.Phase != checkpoint.Finished {
+		t.Errorf("after a replay: %+v, %v", r, err)
+	}
+	clk.pass(time.Millisecond)
 	_, err := s.Get(t.Context(), key("done"))
 	want(t, err, checkpoint.ErrNotFound)
 	_, err = s.Get(t.Context(), key("live"))

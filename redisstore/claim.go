@@ -47,7 +47,7 @@ func (s *Store) claim(ctx context.Context, key checkpoint.TurnKey, owner checkpo
 	id := identity(head)
 	re, err := s.call(ctx, claimScript, s.keys.turn(key),
 		string(owner), id, encode(checkpoint.State{}), from, id[0],
-		s.cfg.TTL.Milliseconds(), s.cfg.FinishedTTL.Milliseconds(), (s.cfg.TTL + s.cfg.FenceTTL).Milliseconds(), readChunk)
+		s.cfg.TTL.Milliseconds(), (s.cfg.TTL + s.cfg.FenceTTL).Milliseconds(), readChunk)
 	if err != nil {
 		return checkpoint.Fence{}, nil, err
 	}

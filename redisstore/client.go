@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -75,8 +76,8 @@ func (s *Store) command(ctx context.Context, ask bool, run func(context.Context,
 		if moved(err) {
 			s.resolve.Store(true)
 		}
-		if departed(ctx, err) {
-			return struct{}{}, errDeparted
+		if departed(ctx, err) || errors.Is(err, redis.ErrPoolTimeout) {
+			return struct{}{}, errDeparted // it never came to Redis
 		}
 		if !foreign(err) {
 			s.lastErr.Store(&err)

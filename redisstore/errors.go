@@ -14,7 +14,8 @@ import (
 // errAway is the answer while the breaker is open; it costs nothing to make.
 var errAway = fmt.Errorf("%w: redis is away", checkpoint.ErrUnavailable)
 
-// errDeparted keeps a caller's departure out of the breaker's books.
+// errDeparted keeps what never came to Redis out of the breaker's books: its caller
+// left, or found no connection in a burst of others.
 var errDeparted = errors.New("redisstore: the caller left")
 
 func isUnavailable(err error) bool { return errors.Is(err, checkpoint.ErrUnavailable) }

@@ -62,8 +62,8 @@ local stamp = string.format('%.0f', now)
 //	ARGV[2] identity  [3] state of a new turn
 //	ARGV[4] the fence to take it from, because its owner is dead; or ""
 //	ARGV[5] the newest encoding we can read
-//	ARGV[6] ttl  [7] ttl when finished  [8] ttl of the fence
-//	ARGV[9] how much of the log to answer with, bytes
+//	ARGV[6] ttl, unless it is finished  [7] ttl of the fence
+//	ARGV[8] how much of the log to answer with, bytes
 //
 //	{0, fence}               a new turn
 //	{10, fence, record...}   taken; the record as it was
@@ -78,7 +78,7 @@ if m[1] then
   if not (m[3] and m[4] and m[5] and m[8]) then return {6} end
   if redis.call('STRLEN', KEYS[2]) ~= tonumber(m[8]) then return {6} end
   if string.byte(m[4]) > tonumber(ARGV[5]) or string.byte(m[5]) > tonumber(ARGV[5]) then return {9} end
-  answer = {10, m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8], redis.call('GETRANGE', KEYS[2], 0, ARGV[9] - 1)}
+  answer = {10, m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8], redis.call('GETRANGE', KEYS[2], 0, ARGV[8] - 1)}
   if m[3] ~= '' and m[3] ~= ARGV[1] and m[1] ~= ARGV[4] then
     answer[1] = 8
     return answer
@@ -88,7 +88,7 @@ elseif redis.call('EXISTS', KEYS[1]) == 1 then
 end
 local last = math.max(tonumber(m[1] or '0'), tonumber(redis.call('GET', KEYS[3]) or '0') or 0)
 local fence = string.format('%.0f', math.max(last + 1, now))
-redis.call('SET', KEYS[3], fence, 'PX', ARGV[8])
+redis.call('SET', KEYS[3], fence, 'PX', ARGV[7])
 if m[1] then
   redis.call('HSET', KEYS[1], 'f', fence, 'o', ARGV[1], 'u', stamp)
 else
@@ -96,10 +96,10 @@ else
   redis.call('HSET', KEYS[1], 'f', fence, 'b', fence, 'o', ARGV[1], 'h', ARGV[2], 's', ARGV[3],
     'c', stamp, 'u', stamp, 'n', '0', 'p', '0')
 end
-local ttl = ARGV[6]
-if m[9] == '3' then ttl = ARGV[7] end
-redis.call('PEXPIRE', KEYS[1], ttl)
-redis.call('PEXPIRE', KEYS[2], ttl)
+if m[9] ~= '3' then
+  redis.call('PEXPIRE', KEYS[1], ARGV[6])
+  redis.call('PEXPIRE', KEYS[2], ARGV[6])
+end
 answer[2] = fence
 return answer
 `)
@@ -107,7 +107,7 @@ return answer
 // appendScript appends to the log, once, however often it is called.
 //
 //	ARGV[1] fence  [2] offset  [3] bytes  [4] most bytes of a log
-//	ARGV[5] ttl  [6] ttl when finished
+//	ARGV[5] ttl, unless it is finished
 //
 //	{0, size} {1} {2} {3, size} {4} {5, size} {6} {7}
 var appendScript = redis.NewScript(guard + `
@@ -126,14 +126,14 @@ if size + #p > tonumber(ARGV[4]) then return {5, size + #p} end
 ` + clock + `
 if #p > 0 then size = redis.call('APPEND', KEYS[2], p) end
 redis.call('HSET', KEYS[1], 'u', stamp, 'n', size)
-local ttl = ARGV[5]
-if m[4] == '3' then ttl = ARGV[6] end
-redis.call('PEXPIRE', KEYS[1], ttl)
-redis.call('PEXPIRE', KEYS[2], ttl)
+if m[4] ~= '3' then
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
+  redis.call('PEXPIRE', KEYS[2], ARGV[5])
+end
 return {0, size}
 `)
 
-// markScript replaces the state.
+// markScript replaces the state, unless that is final.
 //
 //	ARGV[1] fence  [2] state  [3] phase
 //	ARGV[4] ttl of that phase  [5] ttl of the fence
@@ -141,6 +141,7 @@ return {0, size}
 //	{0} {1} {2} {6} {7}
 var markScript = redis.NewScript(guard + `
 if m[2] == '' then return {1} end
+if m[4] == '3' then return {0} end
 ` + clock + `
 redis.call('HSET', KEYS[1], 's', ARGV[2], 'p', ARGV[3], 'u', stamp)
 redis.call('PEXPIRE', KEYS[1], ARGV[4])

@@ -179,9 +179,20 @@ func TestTimesToLive(t *testing.T) {
 	ttls(time.Minute)
 	must(t, s.Append(t.Context(), f, 3, []byte("d"))) // does not bring the hour back
 	ttls(time.Minute)
-	m.FastForward(time.Minute)
+	m.FastForward(time.Minute - time.Millisecond)
+	// A replay, whose client left, makes it neither live longer nor another thing.
+	again, _, err := s.Claim(t.Context(), key("run"), me, checkpoint.Record{})
+	must(t, err)
+	must(t, s.Mark(t.Context(), again, checkpoint.State{Phase: checkpoint.Abandoned}))
+	must(t, s.Release(t.Context(), again))
+	if r, err := s.Get(t.Context(), key("run")); err != nil || r.State.Phase != checkpoint.Finished {
+		t.Errorf("after a replay: %+v, %v", r, err)
+	}
+	ttls(time.Millisecond)
+	m.FastForward(time.Millisecond)
 	_, err = s.Get(t.Context(), key("run"))
 	want(t, err, checkpoint.ErrNotFound)
+	f = again
 	// A process that slept through all this is still told that it is late.
 	g, r, err := s.Claim(t.Context(), key("run"), me, head("run"))
 	must(t, err)

@@ -46,7 +46,7 @@ func (s *Store) write(ctx context.Context, st *step) error {
 
 func (s *Store) appending(f checkpoint.Fence, offset int64, p []byte) *step {
 	return &step{script: appendScript, keys: s.keys.turn(f.Key), args: []any{
-		number(f.N), offset, p, s.cfg.MaxTurn, s.cfg.TTL.Milliseconds(), s.cfg.FinishedTTL.Milliseconds(),
+		number(f.N), offset, p, s.cfg.MaxTurn, s.cfg.TTL.Milliseconds(),
 	}}
 }
 
