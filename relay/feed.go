@@ -275,12 +275,32 @@ func (s *Stream) event(e sse.Event, ds []turn.Delta) {
 			return
 		}
 	}
+	if s.phase == closing && !s.d.Traits().Marker && goesOn(ds) {
+		s.terminate() // the finish was the terminal event; nothing behind it is the turn's (FIELD-REPORTS A8)
+		return
+	}
 	s.hop.counted = countOnly(ds)
 	if s.hop.mode == pass {
 		s.admit(e, ds, false)
 		return
 	}
 	s.join(e, ds)
+}
+
+// goesOn reports whether an event begins or says something, rather than counting or
+// describing what was said.
+func goesOn(ds []turn.Delta) bool {
+	for i := range ds {
+		switch d := &ds[i]; d.Kind {
+		case turn.Head, turn.Open, turn.Finish:
+			return true
+		case turn.Text:
+			if len(d.Text) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // countOnly reports whether an event is the usage record of a whole turn: hosts
