@@ -169,7 +169,7 @@ func TestUpgradedCallSurvivesACutBehindEveryEvent(t *testing.T) {
 				for i, l := range lanes {
 					all.Go(func() {
 						for n := 1 + i; n < events; n += len(lanes) {
-							script := fmt.Sprintf("attempt 1: fin after event %d", n)
+							script := fmt.Sprintf("attempt 1 turn 1: fin after event %d", n)
 							res, got := o.call(t, "http://"+l.s.addr, scenario, script, scenario+script)
 							if ended && bytes.Count(got, []byte("get_weather")) == 1 {
 								got = append(got[:0], want...)
