@@ -218,7 +218,7 @@ func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) 
 	}
 	end := d.play(h, events)
 	paused := slices.ContainsFunc(events, func(e Event) bool { return e.Kind == KindPause })
-	if (end == Complete || d.finished) && !paused {
+	if (end == Complete || d.finished && p.N <= 1) && !paused { // one finish of several is not the end
 		s.turns.done(t.key)
 		if kept != nil {
 			s.shelf.put(kept)
