@@ -83,6 +83,7 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 		streamHeader(h, up, head.ContentType)
 	}
 	if head.Final {
+		h.SetStatusCode(d.req.lastStatus(head.Status))
 		h.Set("x-should-retry", "false")
 	}
 	if head.RetryAfter > 0 {
