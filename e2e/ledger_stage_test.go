@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -23,72 +21,45 @@ import (
 
 // sidecar is the proxy as a process, which comes back at the same addresses.
 type sidecar struct {
-	t           *testing.T
-	path, store string
-	upstream    string
-	base, admin string // URLs, from the first start on
-	cmd         *exec.Cmd
-	log         *bytes.Buffer
+	t                     *testing.T
+	path, store, upstream string
+	*replicaProcess       // the present one
 }
-
-var (
-	servesAt = regexp.MustCompile(`ANTHROPIC_BASE_URL=(http://[^/\s]+)`)
-	adminAt  = regexp.MustCompile(`(http://[^/\s]+)/`)
-)
 
 func newSidecar(t *testing.T, path, store, upstream string) *sidecar {
 	t.Helper()
 	s := &sidecar{t: t, path: path, store: store, upstream: upstream}
 	s.start()
-	t.Cleanup(s.kill)
 	return s
 }
 
 // start serves, and returns when it does.
 func (s *sidecar) start() {
-	listen, admin := "127.0.0.1:0", "127.0.0.1:0"
-	if s.base != "" {
-		listen, admin = strings.TrimPrefix(s.base, "http://"), strings.TrimPrefix(s.admin, "http://")
+	more := []string{"--scope-key", "a key that outlives processes"}
+	if old := s.replicaProcess; old != nil {
+		more = append(more, "--listen", strings.TrimPrefix(old.base, "http://"), "--admin", strings.TrimPrefix(old.admin, "http://"))
 	}
-	s.log = &bytes.Buffer{}
-	s.cmd = exec.Command(s.path, "serve", "--listen", listen, "--admin", admin, "--store", s.store, "--ack-wait", "2s",
-		"--scope-key", "a key that outlives processes", "--upstream", "openai="+s.upstream, "--upstream", "anthropic="+s.upstream)
-	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.t.TempDir()}
-	s.cmd.Stderr = s.log
-	out, err := s.cmd.StdoutPipe()
-	if err == nil {
-		err = s.cmd.Start()
-	}
-	if err != nil {
-		s.t.Error(err)
-		return
-	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	base := servesAt.FindStringSubmatch(line)
-	urls := adminAt.FindAllStringSubmatch(line, -1)
-	if base == nil {
-		s.kill()
-		s.t.Errorf("the proxy does not serve: %q\n%s", line, s.log)
-		return
-	}
-	s.base, s.admin = base[1], urls[len(urls)-1][1]
+	s.replicaProcess = serveProcess(s.t, s.path, s.store, s.upstream, more...)
 }
 
-// kill is kill -9.
-func (s *sidecar) kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-}
-
-// agentBinary is the example, as its reader builds it.
+// agentBinary is the example, as its reader builds it, built once.
 func agentBinary(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "agent")
-	out, err := exec.Command("go", "build", "-o", path, "../examples/agent").CombinedOutput()
-	if err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	path := filepath.Join(filepath.Dir(binary(t)), "agent")
+	example.once.Do(func() {
+		example.out, example.err = exec.Command("go", "build", "-o", path, "../examples/agent").CombinedOutput()
+	})
+	if example.err != nil {
+		t.Fatalf("build: %v\n%s", example.err, example.out)
 	}
 	return path
+}
+
+// example is what agentBinary made.
+var example struct {
+	once sync.Once
+	out  []byte
+	err  error
 }
 
 // errandProvider asks for each of the example's tools, twice.

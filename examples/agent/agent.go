@@ -136,8 +136,8 @@ func (a *agent) ask(ctx context.Context) error {
 // settle does what the ledger says of each call of the open batch.
 func (a *agent) settle(ctx context.Context, next *runs.Recovery) error {
 	t := a.last()
-	if t == nil || t.Results != nil {
-		// The turn was lost with a process.
+	lost := t == nil || t.Results != nil // with a process
+	if lost {
 		if err := a.ask(ctx); err != nil {
 			return err
 		}
@@ -152,8 +152,10 @@ func (a *agent) settle(ctx context.Context, next *runs.Recovery) error {
 		var err error
 		switch {
 		case c.Advice == runs.Keep:
+		case !ok && lost:
+			return nil // the model said another turn, whose batch took the place of this one
 		case !ok:
-			return nil // the model said another turn, and its batch took the place of this one
+			return fmt.Errorf("%w: step %d is not the turn that is kept here", errUnknown, next.Step)
 		case c.Advice == runs.GiveUp:
 			a.at("before " + c.Name + " is given up")
 			err = a.claimed.Lose(ctx, c.Op, c.Reason)
@@ -191,6 +193,14 @@ func (a *agent) execute(ctx context.Context, c runs.Call, asked call) error {
 
 // end delivers the end of the run, once more if it was delivered before.
 func (a *agent) end(ctx context.Context) error {
+	end, err := a.ledger.Recovery(ctx, a.id)
+	if err != nil {
+		return err
+	}
+	if end.Run.Cause != "completed" {
+		fmt.Fprintln(a.out, "The run has ended:", end.Run.Cause)
+		return nil
+	}
 	if t := a.last(); t == nil || len(t.Calls) > 0 {
 		if err := a.ask(ctx); err != nil {
 			return err
