@@ -16,7 +16,7 @@ import (
 // agent is a program that people give tasks to, and how it is run without them.
 type agent struct {
 	name    string
-	program string // in node_modules/.bin
+	program string // in node_modules
 	model   string // unless a breakage names another
 	answer  string // its last words, masked
 	prepare func(t *testing.T, e errand) (args, env []string)
@@ -24,7 +24,7 @@ type agent struct {
 
 	alone    []breakage
 	behind   []breakage // what unbroken has to hide
-	hopeless breakage   // what it cannot
+	hopeless breakage   // what it cannot; without a name if nothing tells the agent not to try again
 }
 
 // errand is what one run is told.

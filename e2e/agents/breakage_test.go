@@ -47,7 +47,7 @@ func (b breakage) withDefaults(a agent) breakage {
 		b.model = a.model
 	}
 	if b.limit == 0 {
-		b.limit = 2 * time.Minute
+		b.limit = 5 * time.Minute // a machine with more to do
 	}
 	return b
 }

@@ -16,7 +16,7 @@ const (
 
 // claude is Claude Code.
 var claude = agent{
-	name: "Claude Code", program: "claude", model: prefills, answer: answer("1"),
+	name: "Claude Code", program: ".bin/claude", model: prefills, answer: answer("1"),
 	prepare: prepareClaude, read: readClaude,
 	alone: claudeAlone, behind: claudeBehind,
 	hopeless: breakage{name: "cut every time", script: always, hits: 1, tries: 1},

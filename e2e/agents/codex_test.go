@@ -17,7 +17,7 @@ const (
 
 // codex is Codex CLI with functions.
 var codex = agent{
-	name: "Codex CLI", program: "codex", model: byFunction,
+	name: "Codex CLI", program: ".bin/codex", model: byFunction,
 	answer:  answer(`Chunk ID: …\nWall time: … seconds\nProcess exited with code 0\nOriginal token count: 1\nOutput:\n1`),
 	prepare: prepareCodex, read: readCodex,
 	alone: codexAlone, behind: codexBehind,
@@ -26,7 +26,7 @@ var codex = agent{
 
 // codexCode is Codex CLI with its interpreter.
 var codexCode = agent{
-	name: "Codex CLI, code mode", program: "codex", model: byScript,
+	name: "Codex CLI, code mode", program: ".bin/codex", model: byScript,
 	answer:  answer(`Script completed\nWall time … seconds\nOutput:\n1`),
 	prepare: prepareCodex, read: readCodex,
 	behind: []breakage{
@@ -37,7 +37,6 @@ var codexCode = agent{
 		{name: "cut once before the finish", script: atFinish, hits: 2},
 		{name: "cut once in the script, after reasoning", script: inCall, hits: 1, thinks: true},
 	},
-	hopeless: breakage{name: "cut every time", script: always, hits: 1, tries: 1},
 }
 
 // prepareCodex names unbroken as a provider, as its documentation says for one

@@ -12,10 +12,13 @@
 //	require_test.go   what has to be installed
 //	process_test.go   unbroken, built from this module
 //	provider_test.go  the model, and its bill
-//	claude_test.go    one headless run of Claude Code
-//	transcript_test.go what its user saw
+//	agent_test.go     one headless run
+//	claude_test.go, codex_test.go, opencode_test.go, gemini_test.go
+//	                  each agent: its settings, and what is tried on it
+//	transcript_test.go, and NAME_transcript_test.go where it is long
+//	                  what its user saw
 //	breakage_test.go  the faults
-//	agents_test.go    the runs, and the table
+//	agents_test.go    the runs, and a table an agent
 //
 // Nothing is asserted about what an agent does alone: that is its own affair, and
 // the table's. Install the agents with the install script beside this file, or do

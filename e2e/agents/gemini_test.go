@@ -9,16 +9,15 @@ import (
 // gemini is Gemini CLI. The calls of its models come whole: there is no place
 // inside their arguments but in the middle of their event.
 var gemini = agent{
-	name: "Gemini CLI", program: "gemini", model: "gemini-2.5-pro",
+	name: "Gemini CLI", program: ".bin/gemini", model: "gemini-2.5-pro",
 	answer:  answer(`<untrusted_context>\nOutput: 1\nProcess Group PGID: …\n</untrusted_context>`),
 	prepare: prepareGemini, read: readGemini,
 	alone: []breakage{
-		{name: "cut once in the text", script: inText, hits: 2},
-		{name: "cut politely once in the text", script: "every stream: polite in text 4 once", hits: 2},
+		{name: "cut once in the text", script: inText, hits: 1},
+		{name: "cut politely once in the text", script: "every stream: polite in text 4 once", hits: 1},
 		{name: "cut once in the tool call", script: inWhole, hits: 1},
 	},
 	behind: []breakage{
-		{name: "no fault"},
 		{name: "cut once in the text", script: inText, hits: 2},
 		{name: "cut politely once in the text", script: "every stream: polite in text 4 once", hits: 2},
 		{name: "cut once in the tool call", script: inWhole, hits: 1},
@@ -26,7 +25,6 @@ var gemini = agent{
 		{name: "overloaded once in the text", script: overload, hits: 2},
 		{name: "silent once in the text", script: silence, hits: 2},
 	},
-	hopeless: breakage{name: "cut every time", script: always, hits: 1, tries: 1},
 }
 
 const inWhole = "every stream: half inside tool 1 once"

@@ -10,11 +10,11 @@ import (
 )
 
 // installed is where install puts the agents, beside this file.
-const installed = "node_modules/.bin"
+const installed = "node_modules"
 
 // require skips the test when an agent is not there, or fails it if
 // UNBROKEN_REQUIRE, a list, names agents.
-func require(t *testing.T, program string) (path string) {
+func require(t *testing.T, a agent) (path string) {
 	t.Helper()
 	lack := t.Skipf
 	if slices.Contains(strings.FieldsFunc(os.Getenv("UNBROKEN_REQUIRE"), separates), "agents") {
@@ -27,12 +27,12 @@ func require(t *testing.T, program string) (path string) {
 			lack("there is no %s: install Node.js 20 or later, then make agents", program)
 		}
 	}
-	path, err := filepath.Abs(filepath.Join(installed, program))
+	path, err := filepath.Abs(filepath.Join(installed, filepath.FromSlash(a.program)))
 	if err == nil {
 		_, err = os.Stat(path)
 	}
 	if err != nil {
-		lack("%s is not installed: make agents does that", program)
+		lack("%s is not installed: make agents does that, where there is one for the platform", a.name)
 	}
 	return path
 }
