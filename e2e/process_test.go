@@ -167,7 +167,7 @@ func serveProcess(t *testing.T, path, store, upstream string, more ...string) *r
 		t.Fatalf("the proxy does not serve: %q\n%s", line, r.log)
 	}
 	r.base, _, _ = strings.Cut(strings.TrimSpace(after), " ")
-	r.admin, _, _ = strings.Cut(admin, "/status.json")
+	r.admin, _, _ = strings.Cut(admin, "/status")
 	return r
 }
 

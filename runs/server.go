@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,6 +161,10 @@ func (s *Server) recovery(w http.ResponseWriter, r *http.Request) {
 		refuse(w, fmt.Errorf("%w: %s: %w", ledger.ErrInvalid, FenceHeader, err))
 		return
 	}
+	s.advise(w, r, key, by)
+}
+
+func (s *Server) advise(w http.ResponseWriter, r *http.Request, key ledger.RunKey, by ledger.Asker) {
 	ctx, cancel := s.bounded(r.Context())
 	defer cancel()
 	got, err := s.Store.Load(ctx, key)
@@ -191,12 +196,23 @@ func (s *Server) Recent(w http.ResponseWriter, r *http.Request) {
 			continue // it is gone, or shows up when it is asked for by name
 		}
 		v := view(got.Run, got.Doubt)
-		v.Open = got.Run.Open() != nil
+		v.Key, v.Open = hex.EncodeToString(key[:]), got.Run.Open() != nil
 		v.Count = got.Run.Dropped + len(got.Run.Steps)
 		v.Steps, v.Tickets = nil, nil
 		out = append(out, v)
 	}
 	answer(w, http.StatusOK, map[string]any{"runs": out})
+}
+
+// ByKey answers as GET /runs/{id}/recovery does, for a run of whichever caller, by the
+// key that [Server.Recent] tells: for the operator. The answer holds the run.
+func (s *Server) ByKey(w http.ResponseWriter, r *http.Request) {
+	raw, err := hex.DecodeString(r.PathValue("key"))
+	if err != nil || len(raw) != len(ledger.RunKey{}) {
+		refuse(w, fmt.Errorf("%w: a key is %d bytes in hex", ledger.ErrInvalid, len(ledger.RunKey{})))
+		return
+	}
+	s.advise(w, r, ledger.RunKey(raw), ledger.Asker{})
 }
 
 // about tells which run a request is about.

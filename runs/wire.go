@@ -116,6 +116,8 @@ type Run struct {
 	// Count of steps, and whether the batch of the last one is Open; in lists only.
 	Count int  `json:"count,omitempty"`
 	Open  bool `json:"open,omitempty"`
+	// Key is what the operator asks for the run by; in lists only.
+	Key string `json:"key,omitempty"`
 	// Dropped steps are the oldest, of which no detail is kept.
 	Dropped int      `json:"dropped,omitempty"`
 	Steps   []Step   `json:"steps,omitempty"`

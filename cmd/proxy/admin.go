@@ -16,6 +16,8 @@ import (
 	"github.com/unbroken-llm/unbroken/checkpoint"
 	"github.com/unbroken-llm/unbroken/proxy"
 	"github.com/unbroken-llm/unbroken/runs"
+	"github.com/unbroken-llm/unbroken/statuspage"
+	"github.com/unbroken-llm/unbroken/telemetry"
 )
 
 // adminServer answers questions about the process:
@@ -24,6 +26,8 @@ import (
 //	/readyz       200 while it wants work, 503 once it drains; and how the store is,
 //	              which is no reason to take work away: streams go on without it
 //	/status.json  numbers; asks for the token if there is one
+//	/status       a page (package statuspage), and /api/… that it reads
+//	/metrics      for Prometheus; asks for the token too
 //	/runs         the runs last written; asks for it too
 //	/runs/{id}…   the ledger's API (package runs), for each caller its own
 type adminServer struct {
@@ -101,7 +105,7 @@ type upstreamState struct {
 	Healthy    float64 `json:"healthy_rate"`
 }
 
-func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping) (*adminServer, error) {
+func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping, seen *watching) (*adminServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("admin: listen on %s: the port is in use; stop what uses it or choose another with --admin (or --admin off)", addr)
@@ -114,11 +118,16 @@ func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping) (*adminSe
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz)
 	mux.HandleFunc("GET /status.json", a.guarded(a.status))
+	page := &statuspage.Page{Board: seen.board, Status: func() any { return a.numbers() }, Epoch: a.since}
 	if srv.Ledger() != nil {
 		api := &runs.Server{Store: srv.Ledger(), Scope: a.whose}
 		api.Routes(mux)
 		mux.HandleFunc("GET /runs", a.guarded(api.Recent))
+		page.Runs, page.Run = api.Recent, api.ByKey
 	}
+	page.Routes(mux, a.guarded)
+	seen.metrics.Read(telemetry.Source{Version: shortVersion(), Stats: srv.Stats, Store: func() telemetry.Store { return kept.health().measured() }})
+	mux.HandleFunc("GET /metrics", a.guarded(seen.metrics.Handler().ServeHTTP))
 	a.http = &http.Server{Handler: a.local(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	return a, nil
 }
@@ -206,6 +215,13 @@ func (a *adminServer) readyz(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (a *adminServer) status(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(a.numbers()) // the reader left
+}
+
+func (a *adminServer) numbers() status {
 	n := a.srv.Stats()
 	s := status{Version: shortVersion(), Since: a.since, Ready: n.Ready, Live: n.Live, Accepted: n.Accepted, Refused: n.Refused}
 	s.Waiting = n.Waiting
@@ -226,8 +242,5 @@ func (a *adminServer) status(w http.ResponseWriter, _ *http.Request) {
 	for _, u := range n.Upstreams {
 		s.Upstreams = append(s.Upstreams, upstreamState(u))
 	}
-	w.Header().Set("Content-Type", "application/json")
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	_ = e.Encode(s) // the reader left
+	return s
 }

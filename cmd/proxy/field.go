@@ -7,6 +7,7 @@ import (
 
 	"github.com/unbroken-llm/unbroken/proxy"
 	"github.com/unbroken-llm/unbroken/sealed"
+	"github.com/unbroken-llm/unbroken/telemetry"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -31,6 +32,7 @@ type settings struct {
 
 	logLevel  slog.Level
 	logFormat string
+	trace     telemetry.TraceConfig // Endpoint and Protocol
 }
 
 // field is one setting: a key of the file, and what follows from it.
@@ -84,8 +86,8 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"listen", "127.0.0.1:8790", "Where SDKs and agents connect. localhost means both loopbacks; port 0 means a free one.", address{&s.listen, false}, "Listeners"},
 		{"tls_cert", "", "Certificate chain (PEM file) to speak TLS to clients; needs tls_key.", path{&s.tlsCert}, ""},
 		{"tls_key", "", "Private key (PEM file) of tls_cert.", path{&s.tlsKey}, ""},
-		{"admin", "127.0.0.1:8791", "Where /healthz, /readyz and /status.json are; off for none. Any address but a loopback one needs admin_token.", address{&s.admin, true}, ""},
-		{"admin_token", "", "Bearer token that /status.json asks for: env:NAME, file:PATH or the token itself.", secret{&s.adminToken, lookup}, ""},
+		{"admin", "127.0.0.1:8791", "Where /healthz, /readyz, /status, /metrics and /runs are; off for none. Any address but a loopback one needs admin_token.", address{&s.admin, true}, ""},
+		{"admin_token", "", "Bearer token that everything there but the health checks asks for: env:NAME, file:PATH or the token itself.", secret{&s.adminToken, lookup}, ""},
 		{"drain", "30s", "How long streams may go on after the first SIGTERM. What is left then ends with an error. A second signal ends everything at once.", d(&s.drain, 0, day), ""},
 
 		{keyUpstreams, "", "Providers by name: NAME=URL; in the file a URL or a mapping. openai, anthropic and gemini exist without being listed. Each is also reachable under /u/NAME/.", &s.upstreams, "Upstreams"},
@@ -142,7 +144,9 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"client_idle", "180s", "How long an idle client connection is kept.", d(&s.proxy.IdleTimeout, 10*ms, day), ""},
 		{"pass_head", "600s", "Longest wait for the response head of a request that is relayed untouched.", d(&s.proxy.PassHead, 10*ms, day), ""},
 
-		{"log_level", "info", "debug, info, warn or error. One line per stream at info.", level{&s.logLevel}, "Logging"},
+		{"log_level", "info", "debug, info, warn or error. One line per stream at info.", level{&s.logLevel}, "Watching"},
 		{"log_format", "text", "text or json, on standard error.", choice{&s.logFormat, []string{"text", "json"}}, ""},
+		{"otlp_endpoint", "", "OpenTelemetry collector that traces go to, as http://host:4317 (gRPC) or http://host:4318 (HTTP). Empty: the one of OTEL_EXPORTER_OTLP_ENDPOINT, else none (docs/TELEMETRY.md).", endpoint{&s.trace.Endpoint}, ""},
+		{"otlp_protocol", "auto", "grpc, http/protobuf, or auto: as OTEL_EXPORTER_OTLP_PROTOCOL says, else by the port.", protocol{&s.trace.Protocol}, ""},
 	}
 }

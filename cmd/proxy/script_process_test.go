@@ -49,7 +49,7 @@ func (l *log) far() (string, <-chan struct{}) {
 
 var (
 	baseURL  = regexp.MustCompile(`ANTHROPIC_BASE_URL=(\S+)`)
-	adminURL = regexp.MustCompile(`status: (\S+)/status\.json`)
+	adminURL = regexp.MustCompile(`status: (\S+)/status(?:\s|$)`)
 )
 
 func start(ts *testscript.TestScript, neg bool, args []string) {

@@ -43,14 +43,20 @@ func serve(ctx context.Context, env environment, l *loading) (err error) {
 	}
 	defer kept.close()
 	w.proxy.Store = kept.Store
+	seen, err := watch(ctx, env, w)
+	if err != nil {
+		return err
+	}
+	defer seen.close()
+	w.proxy.Observer = seen.observer()
 	if s.ledger {
-		w.proxy.Ledger = kept.runs
+		w.proxy.Ledger = seen.metrics.Ledger(kept.runs)
 	}
 	srv, err := proxy.New(w.proxy)
 	if err != nil {
 		return err
 	}
-	h := &house{srv: srv, kept: kept, drain: s.drain, failed: make(chan error, 8)}
+	h := &house{srv: srv, kept: kept, seen: seen, drain: s.drain, failed: make(chan error, 8)}
 	defer func() { err = errors.Join(err, h.close()) }()
 	if err := h.open(s, w.tls); err != nil {
 		return err
@@ -78,6 +84,7 @@ func serve(ctx context.Context, env environment, l *loading) (err error) {
 type house struct {
 	srv    *proxy.Server
 	kept   *keeping
+	seen   *watching
 	front  []net.Listener
 	admin  *adminServer
 	drain  time.Duration
@@ -92,7 +99,7 @@ func (h *house) open(s *settings, over *tls.Config) (err error) {
 		return err
 	}
 	if s.admin != off {
-		if h.admin, err = listenAdmin(s.admin, s.adminToken, h.srv, h.kept); err != nil {
+		if h.admin, err = listenAdmin(s.admin, s.adminToken, h.srv, h.kept, h.seen); err != nil {
 			return err // close ends the rest
 		}
 		go func() { h.fail("admin", h.admin.serve()) }()
@@ -151,7 +158,7 @@ func (h *house) welcome(s *settings, secure bool) string {
 	base += reachable(s.listen, h.front[0].Addr())
 	line := fmt.Sprintf("unbroken is ready: export OPENAI_BASE_URL=%s/v1 ANTHROPIC_BASE_URL=%s", base, base)
 	if h.admin != nil {
-		line += "  # status: http://" + reachable(s.admin, h.admin.l.Addr()) + "/status.json"
+		line += "  # status: http://" + reachable(s.admin, h.admin.l.Addr()) + "/status"
 	}
 	return line
 }

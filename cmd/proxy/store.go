@@ -12,6 +12,7 @@ import (
 	"github.com/unbroken-llm/unbroken/ledger"
 	"github.com/unbroken-llm/unbroken/redisstore"
 	"github.com/unbroken-llm/unbroken/sealed"
+	"github.com/unbroken-llm/unbroken/telemetry"
 )
 
 const (
@@ -81,6 +82,14 @@ type storeHealth struct {
 	LagMS       int64 `json:"lag_ms"`
 	Drops       int64 `json:"drops"`
 	Fenced      int64 `json:"fenced"`
+}
+
+// measured is how a store is doing, for metrics.
+func (h storeHealth) measured() telemetry.Store {
+	return telemetry.Store{
+		Away: h.Away, Lag: time.Duration(h.LagMS) * time.Millisecond, BehindBytes: h.BehindBytes, BehindTurns: h.BehindTurns,
+		Drops: h.Drops, Fenced: h.Fenced,
+	}
 }
 
 // storeClose bounds what a store may still write when the process ends.

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/telemetry"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -16,6 +17,7 @@ import (
 type wired struct {
 	proxy proxy.Config
 	tls   *tls.Config // of the listener; nil: none
+	trace telemetry.TraceConfig
 	log   *slog.Logger
 }
 
@@ -24,6 +26,8 @@ func (l *loading) wire(logTo io.Writer) *wired {
 	s := l.settings
 	w := &wired{proxy: s.proxy, log: logger(s, logTo)}
 	w.proxy.Log = w.log
+	w.trace = s.trace
+	w.trace.Version, w.trace.Log = shortVersion(), w.log
 	w.proxy.AdoptRetriesOnly = !s.adoptIdentical
 	if s.scopeKey != "" {
 		w.proxy.ScopeKey = []byte(s.scopeKey)
