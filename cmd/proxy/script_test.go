@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 //	becomes STATUS URL        ask until the status is that one
 //	stream NAME URL FILE      POST the file, and return when content has come
 //	streamed NAME             wait for its end; stdout is the body, stderr how it ended
+//	documented FILE LISTENER ADMIN
+//	                          the requests that a document shows are answered as it says
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -54,6 +56,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"start": start, "logged": logged, "signal": sendSignal, "exited": exited,
 			"http": httpCmd, "becomes": becomes, "stream": streamCmd, "streamed": streamed,
+			"documented": documented,
 		},
 		RequireUniqueNames: true,
 	})
