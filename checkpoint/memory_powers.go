@@ -84,6 +84,9 @@ func (m *Memory) Secret(ctx context.Context, name string, fresh []byte) ([]byte,
 	}
 	defer unlock()
 	if _, ok := m.secrets[name]; !ok {
+		if len(fresh) == 0 {
+			return nil, ErrNotFound
+		}
 		m.secrets[name] = slices.Clone(fresh)
 	}
 	return slices.Clone(m.secrets[name]), nil

@@ -33,7 +33,8 @@ type Index interface {
 // Secrets is a [Store] that keeps what all processes sharing it must agree on.
 type Secrets interface {
 	// Secret returns the value kept under name, which is fresh if there was
-	// none. Names are constants of the program.
+	// none; ErrNotFound if there is no fresh one either. Names are constants of
+	// the program.
 	Secret(ctx context.Context, name string, fresh []byte) ([]byte, error)
 }
 

@@ -96,6 +96,9 @@ func (s *Store) Secret(ctx context.Context, name string, fresh []byte) ([]byte, 
 	defer s.mu.Unlock()
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
+		if len(fresh) == 0 {
+			return nil, checkpoint.ErrNotFound
+		}
 		b, err = slices.Clone(fresh), replace(path, fresh)
 	}
 	if err != nil {

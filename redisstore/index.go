@@ -99,12 +99,19 @@ func (s *Store) adopt(ctx context.Context, ask checkpoint.AskKey, member string,
 func (s *Store) Secret(ctx context.Context, name string, fresh []byte) ([]byte, error) {
 	var v []byte
 	err := s.command(ctx, false, func(ctx context.Context, c redis.UniversalClient) error {
-		if err := c.SetNX(ctx, s.keys.secret(name), fresh, 0).Err(); err != nil {
-			return err
+		if len(fresh) > 0 {
+			if err := c.SetNX(ctx, s.keys.secret(name), fresh, 0).Err(); err != nil {
+				return err
+			}
 		}
 		b, err := c.Get(ctx, s.keys.secret(name)).Bytes()
-		v = b
+		if v = b; errors.Is(err, redis.Nil) {
+			return nil
+		}
 		return err
 	})
+	if err == nil && len(v) == 0 {
+		err = checkpoint.ErrNotFound
+	}
 	return v, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -180,21 +179,39 @@ func (s *Store) Adopt(ctx context.Context, ask checkpoint.AskKey, owner checkpoi
 }
 
 // Secret implements [checkpoint.Secrets]. A secret is never written anew, so that
-// each key of the ring has a copy of its own, made from that of the next older one:
-// processes agree while keys rotate, whichever two of them share a key, and an old
-// key can be dropped.
+// each key of the ring has a copy of its own: processes agree while keys rotate,
+// whichever one they share, and an old key can be dropped.
 func (s *Store) Secret(ctx context.Context, name string, fresh []byte) ([]byte, error) {
-	for _, key := range slices.Backward(s.keys.ring) {
-		about := "secret " + name
-		b, err := s.inner.Secret(ctx, name+":sealed:"+hex.EncodeToString(key.id[:]), key.seal(fresh, about))
+	for _, key := range s.keys.ring {
+		b, err := s.inner.Secret(ctx, key.copyOf(name), nil)
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			continue
+		}
 		if err == nil {
-			fresh, err = s.keys.Open(b, about)
+			fresh, err = s.keys.Open(b, "secret "+name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		break
+	}
+	if len(fresh) == 0 {
+		return nil, checkpoint.ErrNotFound
+	}
+	for _, key := range s.keys.ring {
+		b, err := s.inner.Secret(ctx, key.copyOf(name), key.seal(fresh, "secret "+name))
+		if err == nil { // what was there, or another process was first
+			fresh, err = s.keys.Open(b, "secret "+name)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	return fresh, nil
+}
+
+func (key ringKey) copyOf(name string) string {
+	return name + ":sealed:" + hex.EncodeToString(key.id[:])
 }
 
 // Remember implements [checkpoint.Memos].

@@ -167,6 +167,17 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
+// A rotation may begin with the new key in the second place, so that every process can
+// read what the first to seal with it writes; what they agree on stays the same.
+func TestKeysRotateInTwoSteps(t *testing.T) {
+	m, _ := memory()
+	for _, keys := range []string{keyA, keyA + " " + keyB, keyB + " " + keyA, keyA + " " + keyB, keyB} {
+		if b, err := sealed.New(m, ring(t, keys)).Secret(t.Context(), "scope", []byte("of "+keys)); err != nil || string(b) != "of "+keyA {
+			t.Errorf("with %s: %q, %v", keys, b, err)
+		}
+	}
+}
+
 func TestWhatIsNotSealedIsRefused(t *testing.T) {
 	m, _ := memory()
 	f, _, err := m.Claim(t.Context(), turnKey, me, checkpoint.Record{Run: "run"})

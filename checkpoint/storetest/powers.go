@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -167,6 +168,9 @@ func secret(b *bench) {
 		if err != nil || string(got) != "first\x00" {
 			b.Fatalf("%q, %v", got, err)
 		}
+	}
+	if got, err := s.Secret(b.ctx, "other", nil); !errors.Is(err, checkpoint.ErrNotFound) {
+		b.Errorf("a secret that is not there is %q, %v", got, err)
 	}
 	if got, err := s.Secret(b.ctx, "other", []byte("x")); err != nil || string(got) != "x" {
 		b.Fatalf("%q, %v", got, err)
