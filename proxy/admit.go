@@ -2,9 +2,7 @@ package proxy
 
 import (
 	"bytes"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -33,7 +31,10 @@ type request struct {
 	rest *source
 
 	// of a protected one
-	who     checkpoint.Scope // set where callers are told apart
+	who     checkpoint.Scope // set where the numbers of callers are told apart
+	caller  checkpoint.Scope // see Server.caller
+	told    bool             // caller is
+	answers bool             // calls of a model, as later found
 	run     checkpoint.RunID
 	named   bool // by the caller
 	retried bool // its SDK says that it is not the first try
@@ -211,11 +212,17 @@ func (s *Server) scope(h upstream.Header) (sc checkpoint.Scope) {
 		c = "\x00" + h.Get(name) // no credential begins so
 	}
 	if c != "" {
-		m := hmac.New(sha256.New, *s.scopeKey.Load())
-		m.Write([]byte(c))
-		m.Sum(sc[:0])
+		sc = s.scopes.Load().of(c)
 	}
 	return sc
+}
+
+// caller is whose request r is, told once.
+func (s *Server) caller(r *request) checkpoint.Scope {
+	if !r.told {
+		r.told, r.caller = true, s.scope(r.header)
+	}
+	return r.caller
 }
 
 // fingerprint identifies the request by its content. Query and version headers

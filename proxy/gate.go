@@ -144,7 +144,7 @@ func (g *gate) waiting() int {
 // admit counts a request in, or answers why not.
 func (s *Server) admit(ctx *fasthttp.RequestCtx, r *request) bool {
 	if s.cfg.MaxPerCaller > 0 {
-		r.who = s.scope(r.header)
+		r.who = s.caller(r)
 	}
 	queued, err := s.gate.enter(r.who, func() (<-chan struct{}, func()) {
 		gone := make(chan struct{})

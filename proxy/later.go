@@ -138,12 +138,13 @@ func (l look) values(keys []checkpoint.MemoKey) [][]byte {
 // asked is the same before ids were expanded: what a later turn builds on.
 func (s *Server) later(r *request) (plain, asked []byte) {
 	asked = r.speaks.Repair(r.plain)
-	who := s.scope(r.header)
+	who := s.caller(r)
 	if who == (checkpoint.Scope{}) {
 		return asked, asked
 	}
 	teller, answers := r.speaks.(dialect.Historian)
 	answers = answers && teller.Answers(r.plain)
+	r.answers = answers
 	named := ""
 	var refers []string
 	heir, inherits := r.speaks.(dialect.Lineage)
@@ -223,7 +224,7 @@ func hintKey(who checkpoint.Scope, d dialect.Dialect, before dialect.Past, call 
 
 // memos are what is to be remembered of a turn of request r, whose body was asked.
 func (s *Server) memos(r *request, asked []byte, m *relay.Memo) (memos []checkpoint.Memo) {
-	who := s.scope(r.header)
+	who := s.caller(r)
 	if who == (checkpoint.Scope{}) {
 		return nil
 	}

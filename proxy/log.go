@@ -81,6 +81,9 @@ func (d *drive) observe() {
 // tell writes the stream's line. Neither credentials nor the query string nor a
 // word of the turn are in it (FIELD-REPORTS F24).
 func (t *tale) tell(l *slog.Logger, r *request) {
+	if !l.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
 	l.LogAttrs(context.Background(), slog.LevelInfo, "stream",
 		slog.String("run", string(r.run)),
 		slog.String("outcome", t.outcome),

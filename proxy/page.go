@@ -49,7 +49,7 @@ const branchMark = "~"
 func (s *Server) turnPage(r *request) *page {
 	who := s.scope(r.header)
 	h, ok := r.speaks.(dialect.Historian)
-	if s.ledger == nil || !ok || !r.runNamed() && (who == (checkpoint.Scope{}) || !r.asks.Tools && !h.Answers(r.plain)) {
+	if s.ledger == nil || !ok || !r.runNamed() && (who == (checkpoint.Scope{}) || !r.asks.Tools && !r.answers) {
 		return nil
 	}
 	p := &page{srv: s, req: r, who: who, teach: h}

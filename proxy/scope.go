@@ -2,9 +2,14 @@ package proxy
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
+	"hash"
+	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
@@ -19,6 +24,23 @@ const (
 	secretWait  = time.Second
 	secretRetry = time.Second
 )
+
+// scoper tells callers apart under one key. It keeps keyed hashes: to key one is most of
+// the work.
+type scoper struct{ keyed sync.Pool }
+
+func newScoper(key []byte) *scoper {
+	return &scoper{keyed: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+}
+
+func (s *scoper) of(credential string) (who checkpoint.Scope) {
+	m := s.keyed.Get().(hash.Hash)
+	m.Reset()
+	_, _ = io.WriteString(m, credential)
+	m.Sum(who[:0])
+	s.keyed.Put(m)
+	return who
+}
 
 // ScopeOf tells whose request one with header h is, as the proxy tells its own; ok is
 // false for one without a credential.
@@ -38,12 +60,12 @@ func (s *Server) ScopeOf(h http.Header) (who checkpoint.Scope, ok bool) {
 // this process stands in, under which nobody else finds its turns.
 func (s *Server) keyScopes(key []byte) {
 	if len(key) > 0 {
-		s.scopeKey.Store(&key)
+		s.scopes.Store(newScoper(key))
 		return
 	}
 	fresh := make([]byte, scopeBytes)
 	_, _ = rand.Read(fresh) // never fails
-	s.scopeKey.Store(&fresh)
+	s.scopes.Store(newScoper(fresh))
 	kept, ok := s.store.(checkpoint.Secrets)
 	if !ok || s.ownStore || s.agree(kept, fresh) {
 		return
@@ -77,7 +99,7 @@ func (s *Server) agree(kept checkpoint.Secrets, fresh []byte) bool {
 	case err != nil || len(key) != scopeBytes:
 		s.cfg.Log.Error("the store's scope key is unusable: no other process finds this one's turns", "error", err)
 	default:
-		s.scopeKey.Store(&key)
+		s.scopes.Store(newScoper(key))
 	}
 	return true
 }

@@ -31,7 +31,7 @@ type Server struct {
 	ownStore  bool // nobody else can see the store
 	memory    bool // the store is memory: it does not block
 	owner     checkpoint.Owner
-	scopeKey  atomic.Pointer[[]byte]
+	scopes    atomic.Pointer[scoper]
 	recall    recall
 	ledger    ledger.Store // nil: there is none
 	missed    missed       // turns that it lacks

@@ -35,11 +35,11 @@ type entry struct {
 // enter takes the turn of r, or finds out who has it. It never fails: a request
 // whose turn cannot be had is served without a checkpoint.
 func (s *Server) enter(r *request, life *lifeline) entry {
-	fp, who := r.fingerprint(), s.scope(r.header)
-	j := s.newJournal(r, fp, life)
-	if !r.asks.Stream {
-		return entry{log: j}
+	if !r.asks.Stream { // nobody could go on with it: nothing of it is written down
+		return entry{log: s.newJournal(r, checkpoint.Fingerprint{}, life)}
 	}
+	fp, who := r.fingerprint(), s.caller(r)
+	j := s.newJournal(r, fp, life)
 	index, _ := s.store.(checkpoint.Index)
 	if r.named || who == (checkpoint.Scope{}) {
 		index = nil

@@ -80,7 +80,11 @@ func (s *Stream) ended(e interrupt.Ended) {
 			return
 		}
 		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header})
-		s.out = append(s.out, s.body...)
+		if len(s.out) == 0 {
+			s.out, s.body = s.body, s.out // whole answers may be large
+		} else {
+			s.out = append(s.out, s.body...)
+		}
 		s.finalize(Clean, "completed")
 	case raw:
 		if e.How == interrupt.EOF {

@@ -15,6 +15,16 @@ import (
 // their own goroutine: waiting to finish an upload before reading loses early 401s and 413s (FIELD-REPORTS F4, HOUSE 12.10).
 const inline = 16 << 10
 
+// requests holds buffers for requests that are written at once.
+var requests = sync.Pool{New: func() any { return new([]byte) }}
+
+// over is the done of uploads that are over when there is somebody to ask.
+var over = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 var errShortSource = errors.New("request body is shorter than its size")
 
 // upload is the sending of one request.
@@ -31,16 +41,23 @@ type upload struct {
 
 // send writes the request, as far as it can without waiting for the peer.
 func (c *conn) send(t *Target, r *Request) *upload {
+	if r.BodyStream == nil && len(r.Body) <= inline {
+		up := &upload{done: over}
+		buf := requests.Get().(*[]byte)
+		*buf = append(c.appendHead((*buf)[:0], t, r), r.Body...)
+		up.write(c.nc, *buf) // one packet, one TLS record
+		if cap(*buf) <= 2*inline {
+			requests.Put(buf)
+		}
+		return up
+	}
 	up := &upload{done: make(chan struct{}), streamed: r.BodyStream != nil}
 	head := c.appendHead(make([]byte, 0, 1<<10), t, r)
 	switch {
 	case r.BodyStream != nil:
 		go c.stream(up, head, r)
-	case len(r.Body) > inline:
-		go c.upload(up, head, r.Body)
 	default:
-		up.write(c.nc, append(head, r.Body...)) // one packet, one TLS record
-		close(up.done)
+		go c.upload(up, head, r.Body)
 	}
 	return up
 }
