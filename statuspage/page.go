@@ -90,7 +90,7 @@ func own(next http.HandlerFunc) http.HandlerFunc {
 
 // kinds are the media types of the page's parts. The system's own table is not asked:
 // with nosniff a wrong one would keep the page from working.
-var kinds = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+var kinds = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 func file(name string) http.HandlerFunc {
 	body, err := files.ReadFile("page/" + name)

@@ -1,10 +1,11 @@
 import { $, el, table, chip, words, clock, count } from "./dom.js";
 import { get, Denied } from "./api.js";
+import { row } from "./feed.js";
 
 let shown = "";
 
-/** runs shows the list, or one run; it is built anew only when something changed. */
-export async function runs(key) {
+/** runs shows the list, or one run and its recoveries; it is built anew only when something changed. */
+export async function runs(key, recoveries) {
   const path = key ? `/api/runs/${encodeURIComponent(key)}` : "/api/runs";
   let got;
   try {
@@ -13,12 +14,13 @@ export async function runs(key) {
     if (e instanceof Denied) throw e;
     got = { failed: String(e.message) };
   }
-  const text = path + JSON.stringify(got);
+  const its = recoveries.filter((r) => got.run && r.run === got.run.id).reverse();
+  const text = path + JSON.stringify([got, its]);
   if (text === shown) return;
   shown = text;
   const into = $("runs");
   if (got.failed) into.replaceChildren(back(), el("p", { class: "bad" }, got.failed));
-  else into.replaceChildren(...(key ? one(got) : list(got.runs)));
+  else into.replaceChildren(...(key ? one(got, its) : list(got.runs)));
 }
 
 const back = () => el("p", {}, el("a", { href: "#runs" }, "← all runs"));
@@ -39,7 +41,7 @@ function list(all) {
 
 const tone = (s) => ({ running: "good", awaiting: "warn", ended: "" })[s] ?? "";
 
-function one(a) {
+function one(a, its) {
   const r = a.run;
   if (!r) return [back(), el("p", {}, a.reason)];
   return [back(),
@@ -47,6 +49,7 @@ function one(a) {
     el("div", { class: "advice" }, el("h3", {}, "If its process died now: ", chip(words(a.advice), "key")), el("p", {}, words(a.reason)),
       a.claim ? el("p", {}, "It has to be claimed first.") : undefined),
     el("dl", {}, facts(r).flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
+    its.length ? el("section", {}, el("h3", {}, "Its recoveries"), el("ol", { class: "feed" }, its.map(row))) : undefined,
     ...(r.flags ?? []).map((f) => el("p", { class: "warn" }, f)),
     r.dropped ? el("p", { class: "none" }, `${count(r.dropped)} older steps are no longer kept in detail.`) : undefined,
     ...(r.steps ?? []).slice().reverse().map((s) => step(s, a)),

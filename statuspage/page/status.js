@@ -1,6 +1,7 @@
 import { $, el, table, lasting, count, clock, words, chip } from "./dom.js";
 import { chart, add, most } from "./chart.js";
 import { get, keepToken, Denied } from "./api.js";
+import { row } from "./feed.js";
 import { runs } from "./runs.js";
 
 const often = 1000, seldom = 15000; // ms between questions, when all is well and at most
@@ -18,7 +19,7 @@ async function ask() {
     const view = location.hash;
     const from = ticks.length ? ticks[ticks.length - 1].at : 0;
     show(await get(`/api/status?after=${rev}&from=${from}`));
-    if (view === "#runs" || view.startsWith("#run=")) await runs(view.slice("#run=".length));
+    if (view === "#runs" || view.startsWith("#run=")) await runs(view.slice("#run=".length), [...feed.values()].map((f) => f.r));
     wait = often;
     link("ok", "live");
   } catch (e) {
@@ -82,7 +83,7 @@ function past(t) {
   const draw = (...a) => chart(a[0], a[1], a[2], ticks, t.tick_seconds, now, a[3]);
   $("charts").replaceChildren(
     draw("Turns that ended", "n", [["unbroken", "c-clean", "clean"], ["healed", "c-healed", "healed"], ["failed", "c-failed", "failed"], ["other", "c-other", "other"]], add),
-    draw("Interruptions", "n", [["interruptions", "c-healed", "interruptions"]], add),
+    draw("Interruptions", "n", [["interruptions", "c-gap", "interruptions"]], add),
     draw("Longest gap a client felt", "ms", [["at most", "c-gap", "gap_ms"]], most),
     draw("Live streams", "n", [["at most", "c-clean", "live"]], most),
   );
@@ -101,20 +102,9 @@ function tiles(t) {
   );
 }
 
-const tones = { under_way: "warn", healed: "good", finished: "good", again: "", gave_up: "bad", left: "" };
-const plans = { refuse: "give up", finish: "finish", resume: "resume", r1_continue_text: "R1 continue", r2_synthesize_tool_use: "R2 end as tool use", r3_truncate_before_tool: "R3 drop cut call", r4_whole_restart: "R4 restart" };
-
 function recovery(r) {
   const id = `${epoch}/${r.id}`;
-  const node = el("li", {},
-    el("time", { datetime: r.at }, clock(r.at)),
-    el("span", { class: "who" }, el("b", {}, r.upstream), " ", r.model, el("code", { title: r.run }, r.run)),
-    el("span", { class: "what" }, chip(words(r.cause) + (r.status ? ` ${r.status}` : ""), "bad"), " → ", chip(plans[r.plan] ?? words(r.plan), "key"), el("small", {}, words(r.reason))),
-    el("span", { class: "how" },
-      r.seam ? el("span", {}, `seam ${words(r.seam)}${r.joined ? "" : " (failed)"}`) : undefined,
-      r.gap_ms ? el("span", {}, `gap ${lasting(r.gap_ms)}`) : undefined,
-      r.saved_tokens ? el("span", {}, `≈ ${count(r.saved_tokens)} tokens saved`) : undefined),
-    chip(words(r.result), tones[r.result]));
+  const node = row(r);
   const old = feed.get(id);
   if (old) old.node.replaceWith(node);
   else $("feed").prepend(node);
