@@ -146,7 +146,9 @@ type route struct {
 //	POST /v1/responses               Responses, to openai
 //	POST /v1/messages                Messages, to anthropic
 //	POST /v1beta/models/…            Gemini, to gemini
+//	POST /v1/models/…:generate…      the same, as @google/genai asks from 3 on
 //	     /v1beta/…                   untouched, to gemini
+//	     with an x-goog-api-key      untouched, to gemini (its /v1/models, /v1/files …)
 //	POST /model/{id}/converse…       Converse, to bedrock, if there is such an upstream
 //	POST /model/{id}/invoke…         Invoke, to bedrock
 //	     /model/…                    untouched, to bedrock
@@ -191,6 +193,11 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 			r.speaks = speaking(method, r)
 			return r, true
 		}
+	}
+	if o := s.origins["gemini"]; o != nil && (gemini.ReadPath(target).Generates() || h.Has("x-goog-api-key")) {
+		r := route{to: o, path: Join(o.base, target), tail: target}
+		r.speaks = speaking(method, r)
+		return r, true
 	}
 	o := s.origins["openai"]
 	if strings.HasPrefix(path, "/v1/messages/") || h.Has("anthropic-version") {
