@@ -90,6 +90,9 @@ func (w *writing) entitled() error {
 		if !observed(w.e.Do) {
 			return refuse(ErrFenced, w.Run, nil, "%s needs a claim", w.e.Do.Name())
 		}
+		if w.e.Told && w.Fence != 0 && owned(w.e.Do) {
+			return refuse(ErrFenced, w.Run, nil, "%s needs the claim of a run that has one", w.e.Do.Name())
+		}
 	case w.e.Fence != w.Fence:
 		return refuse(ErrFenced, w.Run, nil, "fence %d, the run's is %d", w.e.Fence, w.Fence)
 	}
@@ -104,6 +107,15 @@ func observed(a Act) bool {
 		return true
 	case End:
 		return a.Cause == Cancelled || a.Cause == Stopped
+	}
+	return false
+}
+
+// owned reports whether an act is the business of whoever has claimed the run.
+func owned(a Act) bool {
+	switch a.(type) {
+	case Commit, Result:
+		return true
 	}
 	return false
 }

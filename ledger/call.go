@@ -76,7 +76,7 @@ func (w *writing) result(a Result) (Effect, error) {
 	if err != nil {
 		return 0, err
 	}
-	wire := w.e.Fence == 0
+	wire := w.e.Fence == 0 && !w.e.Told
 	switch {
 	case c.State == Done && c.Result.Wire == wire && (c.Result.Digest != a.Digest || c.Result.Error != a.Error):
 		return 0, refuse(ErrConflict, w.Run, c, "call %s has another result", c.Op)

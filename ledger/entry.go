@@ -10,8 +10,13 @@ import (
 type Entry struct {
 	// At is the writer's clock.
 	At time.Time
-	// Fence is the writer's claim. 0: the sidecar, which writes what it saw.
+	// Fence is the writer's claim. 0: the sidecar, which writes what it saw, or a
+	// caller without one.
 	Fence uint64
+	// Told: an application tells it, over the API. Without a claim it may tell of
+	// steps and results only while nobody has one: a process that was succeeded gets
+	// no further by leaving its fence away.
+	Told bool
 	// Key makes the entry's repetition recognisable where its content does not:
 	// required for Start, Wait and Resume.
 	Key string

@@ -32,6 +32,8 @@ type Stored struct {
 	Run *Run
 	// Doubt says why it may not be the newest; empty: it is.
 	Doubt string
+	// Unconfirmed: the store keeps copies, and none is known to have this version.
+	Unconfirmed bool
 }
 
 // Store keeps runs. Its methods may be called from many goroutines, honour the
@@ -42,7 +44,7 @@ type Store interface {
 	// Load returns the run. ErrNotFound, ErrCorrupt, ErrNewer.
 	Load(ctx context.Context, key RunKey) (Stored, error)
 	// Save writes r if the run stored is at version expect, 0 meaning that there
-	// is none; else ErrChanged. It returns when the write is as durable as the
+	// is none; else ErrChanged. r may be that version: it is then written once more. It returns when the write is as durable as the
 	// store makes anything. ErrUnconfirmed. It keeps the run findable by the
 	// lineage of its last step (see Find) and in its scope's list.
 	Save(ctx context.Context, key RunKey, scope checkpoint.Scope, r *Run, expect uint64) error
@@ -79,9 +81,11 @@ func Append(ctx context.Context, s Store, key RunKey, scope checkpoint.Scope, e 
 			return nil, 0, err
 		}
 		after, effect, err := Apply(key, before, e)
-		if err != nil || effect == Replayed {
+		if err != nil || effect == Replayed && !got.Unconfirmed {
 			return after, effect, err
 		}
+		// What is repeated because no copy was confirmed is not acknowledged before
+		// one is.
 		expect := uint64(0)
 		if before != nil {
 			expect = before.Version

@@ -53,7 +53,7 @@ func (r *Runs) Load(ctx context.Context, key ledger.RunKey) (ledger.Stored, erro
 	if err != nil {
 		return ledger.Stored{}, err
 	}
-	got := ledger.Stored{Run: run}
+	got := ledger.Stored{Run: run, Unconfirmed: r.s.cfg.Confirm > 0 && re.text(3) != re.text(4)}
 	if re.text(2) != "" {
 		got.Doubt = doubt
 	}

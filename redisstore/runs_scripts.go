@@ -21,14 +21,14 @@ if m[1] and m[3] and m[3] ~= srv and tonumber(m[4] or '0') < tonumber(m[1]) then
 
 // loadRunScript reads a run.
 //
-//	{0, run, doubt}  {2} there is none  {6} it is not a run
+//	{0, run, doubt, version, last version confirmed}  {2} there is none  {6} it is not a run
 var loadRunScript = redis.NewScript(process + `
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {6} end
   return {2}
 end
 if not m[2] then return {6} end
-return {0, m[2], d}
+return {0, m[2], d, m[1], m[4] or '0'}
 `)
 
 // saveRunScript writes a run whose version is still as expected.

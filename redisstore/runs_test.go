@@ -134,6 +134,9 @@ func TestRunsAreConfirmedByAReplica(t *testing.T) {
 	if _, err := r.tell(ledger.Entry{Key: "claim", Do: ledger.Claim{}}); !errors.Is(err, ledger.ErrUnconfirmed) {
 		t.Fatalf("with no replica left: %v", err)
 	}
+	if _, err := r.tell(ledger.Entry{Key: "claim", Do: ledger.Claim{}}); !errors.Is(err, ledger.ErrUnconfirmed) {
+		t.Fatalf("repeated, with no replica left: %v", err)
+	}
 	third := startRedis(t, "--replicaof", "127.0.0.1 "+fmt.Sprint(replica.port))
 	third.until("the copy is there", func() bool {
 		return fmt.Sprint(third.do("HGET", "unbroken:run:"+r.key.String(), "v")) == "3"

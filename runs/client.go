@@ -41,9 +41,12 @@ const maxAnswer = 16 << 20
 
 // do makes a request, again while it may help. in and out may be nil.
 func (c *Client) do(ctx context.Context, method, path string, fence uint64, key string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return fmt.Errorf("runs: encode: %w", err)
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return fmt.Errorf("runs: encode: %w", err)
+		}
 	}
 	tries, pause := c.Tries, c.Pause
 	if tries <= 0 {
@@ -53,7 +56,7 @@ func (c *Client) do(ctx context.Context, method, path string, fence uint64, key 
 		pause = 100 * time.Millisecond
 	}
 	for n := 1; ; n++ {
-		err = c.once(ctx, method, path, fence, key, body, out)
+		err := c.once(ctx, method, path, fence, key, body, out)
 		if !errors.Is(err, ErrUnavailable) || n == tries {
 			return err
 		}

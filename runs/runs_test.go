@@ -215,6 +215,8 @@ func TestBadRequests(t *testing.T) {
 	_, err := h.client("me").Claim(ctx, "run", Declaration{})
 	must(t, err)
 	h.asks("me", "run", 1, pay)
+	must(t, h.client("me").do(ctx, http.MethodPut, "/runs/loose", 0, "", beginning{}, &told{}))
+	h.asks("me", "loose", 1, pay)
 	for _, tc := range []struct {
 		name, method, path, header, body string
 		status                           int
@@ -222,7 +224,8 @@ func TestBadRequests(t *testing.T) {
 	}{
 		{"an unknown run", "GET", "/runs/other", "", "", 404, "unknown_run"},
 		{"an act on it", "POST", "/runs/other/claim", "", "{}", 404, "unknown_run"},
-		{"a call that nobody asked for", "POST", "/runs/run/calls/zz/result", "", "{}", 404, "unknown_call"},
+		{"a call that nobody asked for", "POST", "/runs/loose/calls/zz/result", "", "{}", 404, "unknown_call"},
+		{"a result without the claim", "POST", "/runs/run/calls/call_1/result", "", "{}", 409, "fenced"},
 		{"without a claim", "POST", "/runs/run/calls/call_1/start", "Idempotency-Key: k", `{"attempt":1}`, 409, "fenced"},
 		{"with a claim of nobody's", "POST", "/runs/run/calls/call_1/start", "X-Run-Fence: 7", `{"attempt":1}`, 409, "fenced"},
 		{"a fence that is no number", "POST", "/runs/run/claim", "X-Run-Fence: x", "{}", 400, "invalid"},
@@ -230,12 +233,12 @@ func TestBadRequests(t *testing.T) {
 		{"a version that is past", "POST", "/runs/run/claim", `If-Match: "1"`, "{}", 409, "version"},
 		{"an unknown field", "POST", "/runs/run/claim", "", `{"holdr":"x"}`, 400, "invalid"},
 		{"no JSON", "POST", "/runs/run/claim", "", `{`, 400, "invalid"},
-		{"a digest that is none", "POST", "/runs/run/calls/call_1/result", "", `{"digest":"zz"}`, 400, "invalid"},
+		{"a digest that is none", "POST", "/runs/loose/calls/call_1/result", "", `{"digest":"zz"}`, 400, "invalid"},
 		{"an end of no cause", "POST", "/runs/run/end", "", `{}`, 400, "invalid"},
 		{"a policy of no kind", "POST", "/runs/run/declare", "", `{"policies":{"x":{"recovery":"maybe"}}}`, 400, "invalid"},
 		{"a body without end", "POST", "/runs/run/claim", "", `{"holder":"` + strings.Repeat("x", maxBody) + `"}`, 413, "too_large"},
 		{"a run id that is a path", "GET", "/runs/..%2F..", "", "", 400, "invalid"},
-		{"a step over an open batch", "POST", "/runs/run/steps", "", `{"message":"` + ledger.Sum([]byte("m")).String() + `"}`, 409, "illegal"},
+		{"a step over an open batch", "POST", "/runs/loose/steps", "", `{"message":"` + ledger.Sum([]byte("m")).String() + `"}`, 409, "illegal"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, err := http.NewRequestWithContext(ctx, tc.method, h.url+tc.path, strings.NewReader(tc.body))

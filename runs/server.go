@@ -112,7 +112,7 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, a ledger.Act) {
 		refuse(w, err)
 		return
 	}
-	e := ledger.Entry{At: s.now(), Key: r.Header.Get(KeyHeader), Do: a}
+	e := ledger.Entry{At: s.now(), Key: r.Header.Get(KeyHeader), Told: true, Do: a}
 	if e.Fence, err = number(r.Header.Get(FenceHeader)); err != nil {
 		refuse(w, fmt.Errorf("%w: %s: %w", ledger.ErrInvalid, FenceHeader, err))
 		return

@@ -32,6 +32,7 @@ func Run(t *testing.T, open func(t *testing.T) ledger.Store) {
 		{"a run survives as it was written", survives},
 		{"only the version that was seen is replaced", compared},
 		{"a first write meets no other", firstWrite},
+		{"a version is written once more", onceMore},
 		{"what is handed out is the caller's", copies},
 		{"callers are apart", apart},
 		{"a run is found by its last step", found},
@@ -139,6 +140,16 @@ func firstWrite(b *bench) {
 	r := &ledger.Run{ID: "run", Version: 1}
 	b.want(b.store.Save(b.ctx, key, us, r, 0), nil)
 	b.want(b.store.Save(b.ctx, key, us, r, 0), ledger.ErrChanged)
+}
+
+// onceMore: so a repetition gets the copies confirmed that its first try did not.
+func onceMore(b *bench) {
+	r := b.begin(us, "run", "line")
+	b.want(b.store.Save(b.ctx, ledger.Key(us, "run"), us, r, r.Version), nil)
+	if got := b.load(us, "run"); !bytes.Equal(ledger.Encode(got), ledger.Encode(r)) {
+		b.Fatalf("%s", ledger.Encode(got))
+	}
+	b.finds(us, "line", ledger.Key(us, "run"))
 }
 
 func copies(b *bench) {
