@@ -92,6 +92,10 @@ support: ## Play the sampled batteries and write docs/SUPPORT.md from what they 
 clients: ## Install the npm clients that make test then runs against the proxy
 	cd e2e/clients && npm ci --no-audit --no-fund --ignore-scripts
 
+.PHONY: clients-full
+clients-full: clients ## Every client, every fault, every scenario (minutes); make test tries a sample
+	$(GO) test -count=1 -v -timeout 40m -run 'Test(Go|Node)Clients' ./e2e -clients.full
+
 .PHONY: agents
 agents: ## Run coding agents (npm) through broken streams, some minutes
 	e2e/agents/install

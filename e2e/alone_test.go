@@ -18,8 +18,8 @@ var alone = []fault{
 	{name: "half an event, polite end", script: "attempt 1: half with polite CUT"},
 	{name: "close-delimited body", script: "attempt 1: eof10 CUT"},
 	{name: "in-band overloaded", script: "attempt 1: error overloaded CUT"},
-	{name: "in-band error in a chunk", script: "attempt 1: error api as chunk CUT", on: "chat"},
-	{name: "finish_reason error", script: "attempt 1: error api as finish CUT", on: "chat"},
+	{name: "in-band error in a chunk", script: "attempt 1: error api as chunk CUT", on: onlyChat},
+	{name: "finish_reason error", script: "attempt 1: error api as finish CUT", on: onlyChat},
 	{name: "garbage", script: "attempt 1: garbage CUT; fin before finish"},
 	{name: "polite end before the finish", script: "attempt 1: polite before finish"},
 	{name: "empty 200", script: "attempt 1: empty"},
@@ -83,7 +83,7 @@ func fatesOf(t *testing.T, m *measure, f *fault) string {
 	var b strings.Builder
 	for _, sc := range scenarios {
 		want := m.of(t, sc, "").reply.Message
-		b.WriteByte(fate(m.of(t, sc, f.line(sc)), want))
+		b.WriteByte(fate(m.of(t, sc, f.line(sc, m.client.speaks)), want))
 	}
 	return b.String()
 }

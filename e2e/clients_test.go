@@ -4,48 +4,70 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/unbroken-llm/unbroken/faultinject"
 )
 
 // client is one way to call one dialect.
 type client struct {
-	name string
-	chat bool // Chat Completions, else Messages
-	run  func(context.Context, job) (reply, error)
+	name   string
+	speaks faultinject.Dialect
+	run    func(context.Context, job) (reply, error)
+	// noComments: it takes an SSE comment, or "data:" without its space, for an
+	// error. Google sends neither.
+	noComments bool
 }
 
 // goClients run in this process.
 var goClients = []client{
-	{"openai-go 3 stream", true, runOpenAIStream},
-	{"openai-go 3 accumulator", true, runOpenAIAccumulator},
-	{"anthropic-sdk-go 2 stream", false, runAnthropicStream},
-	{"anthropic-sdk-go 2 accumulate", false, runAnthropicAccumulate},
+	{name: "openai-go 3 stream", speaks: faultinject.Chat, run: runOpenAIStream},
+	{name: "openai-go 3 accumulator", speaks: faultinject.Chat, run: runOpenAIAccumulator},
+	{name: "anthropic-sdk-go 2 stream", speaks: faultinject.Messages, run: runAnthropicStream},
+	{name: "anthropic-sdk-go 2 accumulate", speaks: faultinject.Messages, run: runAnthropicAccumulate},
+	{name: "openai-go 3 responses", speaks: faultinject.Responses, run: runResponsesStream},
+	{name: "openai-go 3 responses accumulator", speaks: faultinject.Responses, run: runResponsesAccumulator},
+	{name: "genai-go 1", speaks: faultinject.Gemini, run: runGenAI, noComments: true},
 }
 
 // nodeClients are the names that clients/run.mjs knows. The versions behind them
 // are in clients/package.json.
 var nodeClients = []struct {
-	name string
-	chat bool
+	name       string
+	speaks     faultinject.Dialect
+	noComments bool
 }{
-	{"openai 7 iterator", true},
-	{"openai 7 .stream()", true},
-	{"openai 6 iterator", true},
-	{"openai 6 .stream()", true},
-	{"openai 5 iterator", true},
-	{"openai 5 .stream()", true},
-	{"openai 4 iterator", true},
-	{"openai 4 .stream()", true},
-	{"vercel 7 openai", true},
-	{"vercel 6 openai", true},
-	{"vercel 6 openai-compatible", true},
-	{"langchain openai", true},
-	{"anthropic 1 iterator", false},
-	{"anthropic 1 .stream()", false},
-	{"anthropic 0.60 iterator", false},
-	{"anthropic 0.60 .stream()", false},
-	{"vercel 7 anthropic", false},
-	{"vercel 6 anthropic", false},
-	{"langchain anthropic", false},
+	{name: "openai 7 iterator", speaks: faultinject.Chat},
+	{name: "openai 7 .stream()", speaks: faultinject.Chat},
+	{name: "openai 6 iterator", speaks: faultinject.Chat},
+	{name: "openai 6 .stream()", speaks: faultinject.Chat},
+	{name: "openai 5 iterator", speaks: faultinject.Chat},
+	{name: "openai 5 .stream()", speaks: faultinject.Chat},
+	{name: "openai 4 iterator", speaks: faultinject.Chat},
+	{name: "openai 4 .stream()", speaks: faultinject.Chat},
+	{name: "vercel 7 openai", speaks: faultinject.Chat},
+	{name: "vercel 6 openai", speaks: faultinject.Chat},
+	{name: "vercel 6 openai-compatible", speaks: faultinject.Chat},
+	{name: "langchain openai", speaks: faultinject.Chat},
+	{name: "anthropic 1 iterator", speaks: faultinject.Messages},
+	{name: "anthropic 1 .stream()", speaks: faultinject.Messages},
+	{name: "anthropic 0.60 iterator", speaks: faultinject.Messages},
+	{name: "anthropic 0.60 .stream()", speaks: faultinject.Messages},
+	{name: "vercel 7 anthropic", speaks: faultinject.Messages},
+	{name: "vercel 6 anthropic", speaks: faultinject.Messages},
+	{name: "langchain anthropic", speaks: faultinject.Messages},
+	{name: "openai 7 responses iterator", speaks: faultinject.Responses},
+	{name: "openai 7 responses .stream()", speaks: faultinject.Responses},
+	{name: "openai 6 responses iterator", speaks: faultinject.Responses},
+	{name: "openai 6 responses .stream()", speaks: faultinject.Responses},
+	{name: "openai agents", speaks: faultinject.Responses},
+	{name: "vercel 7 openai responses", speaks: faultinject.Responses},
+	{name: "vercel 6 openai responses", speaks: faultinject.Responses},
+	{name: "langchain openai responses", speaks: faultinject.Responses},
+	{name: "genai 3", speaks: faultinject.Gemini},
+	{name: "genai 2", speaks: faultinject.Gemini},
+	{name: "vercel 7 google", speaks: faultinject.Gemini},
+	{name: "vercel 6 google", speaks: faultinject.Gemini},
+	{name: "langchain google", speaks: faultinject.Gemini, noComments: true},
 }
 
 // inNode returns the clients that run in Node.
@@ -53,7 +75,7 @@ func inNode(t *testing.T) []client {
 	n := startNode(t)
 	var list []client
 	for _, c := range nodeClients {
-		list = append(list, client{c.name, c.chat, func(ctx context.Context, j job) (reply, error) {
+		list = append(list, client{name: c.name, speaks: c.speaks, noComments: c.noComments, run: func(ctx context.Context, j job) (reply, error) {
 			j.Client = c.name
 			return n.run(ctx, j)
 		}})

@@ -3,6 +3,8 @@ package e2e
 import (
 	"slices"
 	"strings"
+
+	"github.com/unbroken-llm/unbroken/faultinject"
 )
 
 // fault is a row of the matrix.
@@ -10,8 +12,8 @@ type fault struct {
 	name   string
 	script string // CUT stands for the scenario's place
 	via    via
-	on     string   // chat or messages; empty: both
-	in     []string // scenarios; empty: all
+	on     []faultinject.Dialect // nil: all
+	in     []string              // scenarios; empty: all
 
 	want     verdict // 0: what the scenario says of a cut
 	orRefuse bool    // where a cut would be healed, nothing is there to heal it
@@ -21,15 +23,25 @@ type fault struct {
 	// uncounted: Chat has its usage behind the finish, and lost it; it is not ours
 	// to invent.
 	uncounted bool
+	comments  bool // SSE comments are part of it, or something else that Google never sends
 }
 
 var (
-	anyPlain = []string{"text"}                              // where the scenario makes no difference
-	plain    = []string{"text", "tool"}                      // where it makes little
-	texts    = []string{"text", "unicode"}                   // continued by prefill, and by asking
-	asked    = []string{"unicode"}                           // continued by asking, in both dialects
-	calls    = []string{"tool", "parallel"}                  // end in calls
-	moments  = []string{"text", "tool", "thinking and tool"} // in text, in a call, in thought
+	anyPlain = []string{"text"}                                                // where the scenario makes no difference
+	plain    = []string{"text", "tool"}                                        // where it makes little
+	texts    = []string{"text", "unicode"}                                     // continued by prefill, and by asking
+	asked    = []string{"unicode"}                                             // continued by asking, in both dialects
+	calls    = []string{"tool", "parallel"}                                    // end in calls
+	wholes   = []string{"tool", "parallel", "thinking and tool", "structured"} // in calls, or in a whole document
+	moments  = []string{"text", "tool", "thinking and tool"}                   // in text, in a call, in thought
+)
+
+var (
+	onlyChat      = []faultinject.Dialect{faultinject.Chat}
+	onlyResponses = []faultinject.Dialect{faultinject.Responses}
+	onlyGemini    = []faultinject.Dialect{faultinject.Gemini}
+	marked        = []faultinject.Dialect{faultinject.Chat, faultinject.Messages}    // a marker follows the finish
+	oneEnd        = []faultinject.Dialect{faultinject.Responses, faultinject.Gemini} // the finish is the last event
 )
 
 const all = -1
@@ -54,7 +66,7 @@ var cuts = []fault{
 	{name: "rst after headers", script: "attempt 1: rst at start", in: plain, want: healed},
 	{name: "polite end after headers", script: "attempt 1: polite at start", in: plain, want: healed},
 	{name: "rst after the first event", script: "attempt 1: rst after event 1", in: plain, want: healed},
-	{name: "rst, continued by a prefill", script: "attempt 1: pace 4ms; rst CUT", via: prefilling, on: "chat"},
+	{name: "rst, continued by a prefill", script: "attempt 1: pace 4ms; rst CUT", via: prefilling, on: onlyChat},
 	{name: "rst twice", script: "attempt 1: pace 4ms; rst CUT | attempt 2: rst after text 2", in: texts, want: healed, requests: 3},
 	{name: "rst before the finish", script: "attempt 1: pace 4ms; rst before finish", in: texts, want: healed},
 	{name: "rst in the text before a call", script: "attempt 1: rst after text 2", in: calls, want: healed},
@@ -68,7 +80,7 @@ var cuts = []fault{
 var silences = []fault{
 	{name: "stall", script: "attempt 1: stall CUT", via: hasty},
 	{name: "only pings from here on", script: "attempt 1: pings every 50ms CUT", via: hasty, in: moments},
-	{name: "only comments from here on", script: "attempt 1: keepalives every 50ms CUT", via: hasty, in: moments},
+	{name: "only comments from here on", script: "attempt 1: keepalives every 50ms CUT", via: hasty, in: moments, comments: true},
 	{name: "stall before headers", script: "attempt 1: stall before headers", via: hasty, in: anyPlain, want: healed},
 	{name: "stall after headers", script: "attempt 1: stall at start", via: hasty, in: anyPlain, want: healed},
 	{name: "stall after the first event", script: "attempt 1: stall after event 1", via: hasty, in: anyPlain, want: healed},
@@ -95,12 +107,16 @@ var inBand = []fault{
 	{name: "in-band timeout", script: "attempt 1: error timeout CUT"},
 	{name: "in-band unavailable", script: "attempt 1: error unavailable CUT"},
 	{name: "in-band rate limit", script: "attempt 1: error rate-limit CUT"},
-	{name: "in-band error, named event", script: "attempt 1: error api as named CUT", on: "chat"},
-	{name: "in-band error, then [DONE]", script: "attempt 1: error api as done CUT", on: "chat"},
-	{name: "in-band error in a chunk", script: "attempt 1: error api as chunk CUT", on: "chat"},
-	{name: "finish_reason error", script: "attempt 1: error api as finish CUT", on: "chat"},
-	{name: "insufficient_system_resource", script: "attempt 1: error api as resource CUT", on: "chat"},
-	{name: "in-band error of Groq", script: "attempt 1: error api as groq CUT", on: "chat"},
+	{name: "in-band error, named event", script: "attempt 1: error api as named CUT", on: onlyChat},
+	{name: "in-band error, then [DONE]", script: "attempt 1: error api as done CUT", on: onlyChat},
+	{name: "in-band error in a chunk", script: "attempt 1: error api as chunk CUT", on: onlyChat},
+	{name: "finish_reason error", script: "attempt 1: error api as finish CUT", on: onlyChat},
+	{name: "insufficient_system_resource", script: "attempt 1: error api as resource CUT", on: onlyChat},
+	{name: "in-band error of Groq", script: "attempt 1: error api as groq CUT", on: onlyChat},
+	{name: "in-band error, flat", script: "attempt 1: error api as flat CUT", on: onlyResponses},
+	{name: "in-band error and no response.failed", script: "attempt 1: error api as alone CUT", on: onlyResponses},
+	{name: "response.failed and no error", script: "attempt 1: error api as failed CUT", on: onlyResponses},
+	{name: "in-band error outside a frame", script: "attempt 1: error api as raw CUT", on: onlyGemini},
 	{name: "in-band error comes first", script: "attempt 1: error overloaded before event 1", in: plain, want: healed},
 	{name: "in-band error after the start", script: "attempt 1: error overloaded after event 1", in: plain, want: healed},
 	{name: "in-band invalid request", script: "attempt *: error invalid CUT", want: relayed},
@@ -157,19 +173,21 @@ var harmless = []fault{
 	{name: "not labelled", script: "attempt *: content-type none", in: plain, want: passed},
 	{name: "a delta twice", script: "attempt *: duplicate text 3", in: plain, want: verbatim},
 	{name: "CRLF, rst", script: "attempt 1: variant crlf; rst CUT", in: texts},
-	{name: "data: without space, rst", script: "attempt 1: variant no-space; rst CUT", in: texts},
-	{name: "comments between events, rst", script: "attempt 1: variant comments; rst CUT", in: texts},
-	{name: "role in every delta, rst", script: "attempt 1: variant role-always; rst CUT", on: "chat", in: texts},
+	{name: "data: without space, rst", script: "attempt 1: variant no-space; rst CUT", in: texts, comments: true},
+	{name: "comments between events, rst", script: "attempt 1: variant comments; rst CUT", in: texts, comments: true},
+	{name: "role in every delta, rst", script: "attempt 1: variant role-always; rst CUT", on: onlyChat, in: texts},
 	{name: "escaped characters, rst", script: "attempt 1: variant ascii; rst CUT", in: texts},
-	{name: "usage on the finish, rst", script: "attempt 1: pace 4ms; rst CUT | attempt 2: variant usage-on-finish", on: "chat", in: texts},
-	{name: "continuation without [DONE]", script: "attempt 1: pace 4ms; rst CUT | attempt 2: variant no-done", on: "chat", in: texts},
+	{name: "usage on the finish, rst", script: "attempt 1: pace 4ms; rst CUT | attempt 2: variant usage-on-finish", on: onlyChat, in: texts},
+	{name: "continuation without [DONE]", script: "attempt 1: pace 4ms; rst CUT | attempt 2: variant no-done", on: onlyChat, in: texts},
 }
 
 // endings concern what comes after the finish.
 var endings = []fault{
-	{name: "finish, then only comments", script: "attempt 1: warm every 50ms", in: moments, want: finished, uncounted: true},
+	{name: "finish, then only comments", script: "attempt 1: warm every 50ms", in: moments, want: finished, uncounted: true, comments: true},
 	{name: "rst after the finish", script: "attempt 1: pace 4ms; rst after finish", want: finished, uncounted: true},
-	{name: "no terminator", script: "attempt 1: no-terminal", want: finished},
+	{name: "no terminator", script: "attempt 1: no-terminal", on: marked, want: finished},
+	{name: "no finish behind text", script: "attempt 1: no-terminal", on: oneEnd, in: texts, want: healed},
+	{name: "no finish behind a whole", script: "attempt 1: no-terminal", on: oneEnd, in: wholes, want: finished},
 	{name: "last event without blank line", script: "attempt 1: no-blank-line", want: finished},
 	{name: "content after the end", script: "attempt 1: after-end", want: finished},
 }
@@ -188,19 +206,35 @@ var seams = []fault{
 
 // meets reports whether a client is put to it.
 func (f *fault) meets(c client) bool {
-	return f.on == "" || (f.on == "chat") == c.chat
+	return (f.on == nil || slices.Contains(f.on, c.speaks)) && !(f.comments && c.noComments)
 }
 
-// occurs reports whether it is tried in a scenario.
-func (f *fault) occurs(sc *scenario) bool {
-	return len(f.in) == 0 || slices.Contains(f.in, sc.name)
+// scenarios are those that the nth client tries it in: without -clients.full one of
+// those where it occurs, so that neighbours try different ones.
+func (f *fault) scenarios(nth int) []*scenario {
+	var all []*scenario
+	for _, sc := range scenarios {
+		if len(f.in) == 0 || slices.Contains(f.in, sc.name) {
+			all = append(all, sc)
+		}
+	}
+	if *full {
+		return all
+	}
+	return all[nth%len(all):][:1]
 }
 
 // line is the script of a case.
-func (f *fault) line(sc *scenario) string { return strings.ReplaceAll(f.script, "CUT", sc.cut) }
+func (f *fault) line(sc *scenario, d faultinject.Dialect) string {
+	cut := sc.cut
+	if other, ok := sc.cutIn[d]; ok {
+		cut = other
+	}
+	return strings.ReplaceAll(f.script, "CUT", cut)
+}
 
 // expect is what must come of a case.
-func (f *fault) expect(sc *scenario) expectation {
+func (f *fault) expect(sc *scenario, d faultinject.Dialect) expectation {
 	e := expectation{verdict: f.want, kept: sc.kept, requests: f.requests, status: f.status, atLeast: f.via == hasty}
 	if f.kept != 0 {
 		e.kept = f.kept

@@ -1,32 +1,51 @@
 package e2e
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/unbroken-llm/unbroken/faultinject"
+)
 
 // scenario is what is asked of the model, and where a stream of its answer is
 // cut when a fault leaves the place open.
 type scenario struct {
 	name   string
 	answer string // faultinject's name for it
-	model  string // of Messages: prefill and asked continuation both occur
+	models models
 	tools  bool
 	schema bool
 	thinks bool
 
-	cut  string  // the place
-	then verdict // what a cut there leads to
-	kept int     // calls that survive, if that is tool use
+	cut   string                         // the place
+	cutIn map[faultinject.Dialect]string // where a dialect has no such place
+	then  verdict                        // what a cut there leads to
+	kept  int                            // calls that survive, if that is tool use
+}
+
+// models are those of one scenario where it depends on the model whether a turn is
+// continued by a prefill or by asking. Chat and Responses have none to choose from.
+type models struct{ messages, gemini string }
+
+var (
+	prefills = models{"claude-sonnet-4-5", "gemini-3-pro-preview"}
+	asks     = models{"claude-opus-4-8", "gemini-3.8-flash"}
+)
+
+// inGemini is a place for Gemini, whose calls come whole.
+func inGemini(place string) map[faultinject.Dialect]string {
+	return map[faultinject.Dialect]string{faultinject.Gemini: place}
 }
 
 // The cuts reach every row of DESIGN §3: the text is continued (R1), a call is
 // dropped and asked for again (R3), a complete call ends the turn (R2), and a cut
 // in reasoning starts over (R4).
 var scenarios = []*scenario{
-	{name: "text", answer: "text", model: "claude-sonnet-4-5", cut: "after text 4", then: healed},
-	{name: "unicode", answer: "unicode", model: "claude-opus-4-8", cut: "after text 4", then: healed},
-	{name: "tool", answer: "tool", model: "claude-sonnet-4-5", tools: true, cut: "after tool-args 2", then: healed},
-	{name: "parallel", answer: "parallel", model: "claude-sonnet-4-5", tools: true, cut: "after tool 2", then: toolUse, kept: 1},
-	{name: "thinking and tool", answer: "thinking-tool", model: "claude-sonnet-4-5", tools: true, thinks: true, cut: "after thinking 3", then: healed},
-	{name: "structured", answer: "structured", model: "claude-sonnet-4-5", schema: true, cut: "after text 4", then: healed},
+	{name: "text", answer: "text", models: prefills, cut: "after text 4", then: healed},
+	{name: "unicode", answer: "unicode", models: asks, cut: "after text 4", then: healed},
+	{name: "tool", answer: "tool", models: prefills, tools: true, cut: "after tool-args 2", cutIn: inGemini("before tool"), then: healed},
+	{name: "parallel", answer: "parallel", models: prefills, tools: true, cut: "after tool 2", cutIn: inGemini("before tool 2"), then: toolUse, kept: 1},
+	{name: "thinking and tool", answer: "thinking-tool", models: prefills, tools: true, thinks: true, cut: "after thinking 3", then: healed},
+	{name: "structured", answer: "structured", models: prefills, schema: true, cut: "after text 4", then: healed},
 }
 
 var weatherTool = toolSpec{
@@ -39,13 +58,18 @@ var reportSchema = json.RawMessage(`{"type":"object","properties":{"title":{"typ
 	`"required":["title","score","tags","author"],"additionalProperties":false}`)
 
 // job is the request.
-func (s *scenario) job(chat bool) job {
+func (s *scenario) job(d faultinject.Dialect) job {
 	j := job{Model: "gpt-4.1", Prompt: "This is the case of " + s.name + ".", MaxTokens: 4096}
-	if !chat {
-		j.Model = s.model
-		if s.thinks {
-			j.Thinking = &thinking{Type: "enabled", Budget: 1024}
-		}
+	switch d {
+	case faultinject.Messages:
+		j.Model = s.models.messages
+	case faultinject.Gemini:
+		j.Model = s.models.gemini
+	case faultinject.Responses:
+		j.Model = "gpt-5.1"
+	}
+	if s.thinks && d != faultinject.Chat {
+		j.Thinking = &thinking{Type: "enabled", Budget: 1024}
 	}
 	if s.tools {
 		j.Tools = []toolSpec{weatherTool}

@@ -14,6 +14,7 @@ import (
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/proxy"
 	"github.com/unbroken-llm/unbroken/relay"
+	"github.com/unbroken-llm/unbroken/turn"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -48,6 +49,10 @@ const (
 	hasty      // HTTP/1.1, and silence is an interruption before a second is over
 )
 
+// trailing are Gemini's models that take a trailing model turn, at any host; the
+// proxy's own table knows them at Google's.
+var trailing = []dialect.AbilityRule{{Models: []string{"*gemini-3-*"}, Ability: dialect.Ability{Manners: []turn.Manner{turn.Prefill, turn.Asked}}}}
+
 // newStage is a provider behind a proxy, for one case: what fails for good opens its
 // breaker, and the next case would meet that instead of its fault.
 func newStage(t testing.TB, v via) *stage {
@@ -76,7 +81,7 @@ func newStage(t testing.TB, v via) *stage {
 			Progress: 900 * time.Millisecond, ProgressQuiet: 900 * time.Millisecond,
 		}
 	}
-	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url, Abilities: engine}, {Name: "anthropic", URL: url}}
+	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url, Abilities: engine}, {Name: "anthropic", URL: url}, {Name: "gemini", URL: url, Abilities: trailing}}
 	st.base = serve(t, cfg)
 	return st
 }
@@ -117,36 +122,36 @@ func (st *stage) play(t testing.TB, c client, sc *scenario, script string) (outc
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	turn := fmt.Sprintf("%s %s %d", t.Name(), sc.name, turns.Add(1))
-	j := sc.job(c.chat)
+	key := fmt.Sprintf("%s %s %d", t.Name(), sc.name, turns.Add(1))
+	j := sc.job(c.speaks)
 	j.Base = st.base
-	j.Headers = map[string]string{faultinject.HeaderScenario: sc.answer, faultinject.HeaderTurn: turn}
+	j.Headers = map[string]string{faultinject.HeaderScenario: sc.answer, faultinject.HeaderTurn: key}
 	if script != "" {
 		j.Headers[faultinject.HeaderScript] = script
 	}
 	got, err := c.run(ctx, j)
 	if err != nil {
-		return outcome{}, fmt.Errorf("%s under %q: %w; the provider saw: %s", sc.name, script, err, story(st.of(turn)))
+		return outcome{}, fmt.Errorf("%s under %q: %w; the provider saw: %s", sc.name, script, err, story(st.of(key)))
 	}
 	_, err = st.provider.WaitLog(ctx, func(l []faultinject.Exchange) bool {
 		for _, x := range l {
-			if x.Header.Get(faultinject.HeaderTurn) == turn && x.Ending == "" {
+			if x.Header.Get(faultinject.HeaderTurn) == key && x.Ending == "" {
 				return false
 			}
 		}
 		return true
 	})
 	if err != nil {
-		return outcome{}, fmt.Errorf("%s under %q: an exchange did not end: %w; the provider saw: %s", sc.name, script, err, story(st.of(turn)))
+		return outcome{}, fmt.Errorf("%s under %q: an exchange did not end: %w; the provider saw: %s", sc.name, script, err, story(st.of(key)))
 	}
-	return outcome{got, st.of(turn)}, nil
+	return outcome{got, st.of(key)}, nil
 }
 
 // of returns the exchanges of a turn.
-func (st *stage) of(turn string) []faultinject.Exchange {
+func (st *stage) of(key string) []faultinject.Exchange {
 	var mine []faultinject.Exchange
 	for _, x := range st.provider.Log() {
-		if x.Header.Get(faultinject.HeaderTurn) == turn {
+		if x.Header.Get(faultinject.HeaderTurn) == key {
 			mine = append(mine, x)
 		}
 	}

@@ -1,10 +1,12 @@
 // The Vercel AI SDK, by the parts of its fullStream.
 import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogleGenerativeAI } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import * as ai6 from 'ai';
 import * as ai7 from 'ai-7';
 import { createAnthropic as createAnthropic7 } from 'ai-7-anthropic';
+import { createGoogle as createGoogle7 } from 'ai-7-google';
 import { createOpenAI as createOpenAI7 } from 'ai-7-openai';
 import { call, join } from './message.mjs';
 
@@ -16,7 +18,11 @@ const stream = (ai, model) => async (job, into) => {
   }
   if (job.schema) options.output = Output.object({ schema: jsonSchema(job.schema) });
   if (job.thinking) {
-    options.providerOptions = { anthropic: { thinking: { type: job.thinking.type, budgetTokens: job.thinking.budget_tokens } } };
+    options.providerOptions = {
+      anthropic: { thinking: { type: job.thinking.type, budgetTokens: job.thinking.budget_tokens } },
+      google: { thinkingConfig: { includeThoughts: true } },
+      openai: { reasoningEffort: 'low', reasoningSummary: 'auto' },
+    };
   }
   for await (const part of streamText(options).fullStream) {
     switch (part.type) {
@@ -43,6 +49,8 @@ const stream = (ai, model) => async (job, into) => {
 };
 
 const openai = (create) => (job) => create({ apiKey: 'sk-e2e', baseURL: `${job.base}/v1`, headers: job.headers }).chat(job.model);
+const responses = (create) => (job) => create({ apiKey: 'sk-e2e', baseURL: `${job.base}/v1`, headers: job.headers }).responses(job.model);
+const google = (create) => (job) => create({ apiKey: 'e2e', baseURL: `${job.base}/v1beta`, headers: job.headers })(job.model);
 const compatible = (job) => createOpenAICompatible({
   name: 'e2e', apiKey: 'sk-e2e', baseURL: `${job.base}/v1`, headers: job.headers, includeUsage: true, supportsStructuredOutputs: true,
 })(job.model);
@@ -52,6 +60,10 @@ export const clients = {
   'vercel 6 openai': stream(ai6, openai(createOpenAI)),
   'vercel 6 openai-compatible': stream(ai6, compatible),
   'vercel 6 anthropic': stream(ai6, anthropic(createAnthropic)),
+  'vercel 6 openai responses': stream(ai6, responses(createOpenAI)),
+  'vercel 6 google': stream(ai6, google(createGoogleGenerativeAI)),
   'vercel 7 openai': stream(ai7, openai(createOpenAI7)),
   'vercel 7 anthropic': stream(ai7, anthropic(createAnthropic7)),
+  'vercel 7 openai responses': stream(ai7, responses(createOpenAI7)),
+  'vercel 7 google': stream(ai7, google(createGoogle7)),
 };
