@@ -118,7 +118,7 @@ func TestRunsAreConfirmedByAReplica(t *testing.T) {
 	master.until("the replica is there", func() bool {
 		return fmt.Sprint(master.do("WAIT", 1, 100)) == "1"
 	})
-	confirm := func(c *Config) { lasting(c); c.Confirm = 1; c.Timeout = 2 * time.Second }
+	confirm := func(c *Config) { lasting(c); c.Confirm = 1; c.Timeout = 4 * time.Second }
 	r := &record{t, open(t, master.url(), confirm).Runs(), ledger.Key(someone, "run")}
 	r.must(ledger.Entry{Do: ledger.Begin{ID: "run"}})
 	r.step(1)
@@ -146,4 +146,15 @@ func TestRunsAreConfirmedByAReplica(t *testing.T) {
 	if !r.doubted() {
 		t.Fatal("not in doubt, and its last write was never confirmed")
 	}
+}
+
+// TestRunsOnMiniredisPassTheModel: two processes, each with a connection of its own.
+func TestRunsOnMiniredisPassTheModel(t *testing.T) {
+	srv := miniredis.RunT(t)
+	url := "redis://" + srv.Addr()
+	one, two := open(t, url, lasting).Runs(), open(t, url, lasting).Runs()
+	ledgertest.Model(t, 60, func(*testing.T) [2]ledger.Store {
+		srv.FlushAll()
+		return [2]ledger.Store{one, two}
+	})
 }
