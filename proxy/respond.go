@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -25,6 +26,7 @@ type body struct {
 	conn  net.Conn
 	run   func(io.Writer) error
 	close func() // idempotent; also if run never was
+	sized bool   // its length is known: it is not sent in chunks
 }
 
 func (b *body) SupportsBodyWriteTo() bool { return true }
@@ -34,6 +36,9 @@ func (b *body) WriteTo(w io.Writer) (int64, error) {
 	// which the watchdog keeps.
 	_ = b.conn.SetWriteDeadline(time.Time{})
 	c := counter{w: w}
+	if !b.sized {
+		c.conn = b.conn
+	}
 	err := b.run(&c)
 	// What fasthttp still has to write is the last chunk.
 	_ = b.conn.SetWriteDeadline(time.Now().Add(b.srv.cfg.WriteStall))
@@ -49,16 +54,48 @@ func (b *body) Close() error {
 	return nil
 }
 
+// counter counts what is written of a body. The first write goes through fasthttp, behind
+// the head; in a body of chunks the others go to the connection, each with its framing in
+// one write and whatever its size, so that fasthttp's buffer need hold no more than a head.
+// It is empty between two writes: it flushes each chunk, and writes the last one itself.
 type counter struct {
-	w io.Writer
-	n int64
+	w    io.Writer
+	conn net.Conn // nil: all goes through fasthttp
+	n    int64
 }
 
 func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
+	if c.n == 0 || c.conn == nil {
+		n, err := c.w.Write(p)
+		c.n += int64(n)
+		return n, err
+	}
+	buf := frames.Get().(*[]byte)
+	*buf = appendChunk((*buf)[:0], p)
+	_, err := c.conn.Write(*buf)
+	if cap(*buf) <= maxFrame {
+		frames.Put(buf)
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.n += int64(len(p))
+	return len(p), nil
 }
+
+// appendChunk appends p as a chunk of RFC 9112, section 7.1. An empty one would be the last.
+func appendChunk(dst, p []byte) []byte {
+	if len(p) == 0 {
+		return dst
+	}
+	dst = append(strconv.AppendInt(dst, int64(len(p)), 16), "\r\n"...)
+	return append(append(dst, p...), "\r\n"...)
+}
+
+// frames holds buffers for chunks on their way out, up to maxFrame bytes each.
+var frames = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxFrame = 32 << 10
 
 // respond sends the head and lets fasthttp drive the rest.
 func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
@@ -160,7 +197,7 @@ func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, size in
 		s.send10(ctx, l, run, done)
 		return
 	}
-	ctx.Response.SetBodyStream(&body{srv: s, conn: l.conn, run: run, close: done}, int(size))
+	ctx.Response.SetBodyStream(&body{srv: s, conn: l.conn, run: run, close: done, sized: size >= 0}, int(size))
 }
 
 // send10 serves a client that cannot read chunks: the end of the connection ends

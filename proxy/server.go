@@ -176,9 +176,9 @@ func (s *Server) Ledger() ledger.Store {
 	return doubting{s.ledger, &s.missed}
 }
 
-// writeBuffer holds what one upstream read delivers with its chunk framing, so
-// that it is one write to the socket.
-const writeBuffer = 4<<10 + 64
+// writeBuffer holds a response head, and what goes out with it. It is kept as long as a
+// stream lives; its chunks leave from buffers of their own (counter).
+const writeBuffer = 1 << 10
 
 // Serve accepts connections until Shutdown. It may be called for several
 // listeners; one that speaks TLS is made with tls.NewListener.

@@ -3,6 +3,7 @@ package upstream
 import (
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -13,33 +14,61 @@ type conn struct {
 	raw  net.Conn // the transport below TLS, nc itself without: closing it never blocks and never sends a close_notify
 	host *host
 
+	sys syscall.RawConn // raw's; nil: it has none
+
 	// owner only
 	reused  bool
-	buf     []byte // pooled while the connection is in use; nil while it idles
-	start   int    // buf[start:end] was read and not yet consumed
+	ready   func(fd uintptr) bool // c.take; nil: the buffer is kept while waiting
+	full    bool                  // the last read filled its buffer
+	rerr    error                 // take's
+	buf     []byte                // pooled while the connection is in use; nil while it idles
+	start   int                   // buf[start:end] was read and not yet consumed
 	end     int
 	expires time.Time // pool only: when an unused connection is closed
 }
 
-// buffers holds read buffers of the default size, as pointers to arrays so that putting one back does not allocate. A buffer is put
-// back only by the goroutine that reads from it: one that was aborted from elsewhere is left to the collector instead.
-var buffers = sync.Pool{New: func() any { return new([defaultRead]byte) }}
+// newConn owns nc; raw is the transport below its TLS, nc itself without.
+func newConn(h *host, nc, raw net.Conn) *conn {
+	c := &conn{nc: nc, raw: raw, host: h}
+	if sc, ok := raw.(syscall.Conn); ok {
+		c.sys, _ = sc.SyscallConn()
+	}
+	c.lend()
+	return c
+}
 
-const defaultRead = 4 << 10
+// buffers and bigBuffers hold read buffers of the default size and of one for streams that flood, as pointers to arrays so that putting one
+// back does not allocate. A buffer is put back only by the goroutine that reads from it: one that was aborted from elsewhere is left to
+// the collector instead.
+var (
+	buffers    = sync.Pool{New: func() any { return new([defaultRead]byte) }}
+	bigBuffers = sync.Pool{New: func() any { return new([largeRead]byte) }}
+)
+
+const (
+	defaultRead = 4 << 10
+	largeRead   = 16 << 10
+)
 
 func (c *conn) prepare(size int) {
 	c.start, c.end = 0, 0
-	if size == defaultRead {
+	switch size {
+	case defaultRead:
 		c.buf = buffers.Get().(*[defaultRead]byte)[:]
-	} else {
+	case largeRead:
+		c.buf = bigBuffers.Get().(*[largeRead]byte)[:]
+	default:
 		c.buf = make([]byte, size)
 	}
 }
 
 // recycle gives the buffer away. Nobody may hold a slice of it.
 func (c *conn) recycle() {
-	if len(c.buf) == defaultRead {
+	switch len(c.buf) {
+	case defaultRead:
 		buffers.Put((*[defaultRead]byte)(c.buf))
+	case largeRead:
+		bigBuffers.Put((*[largeRead]byte)(c.buf))
 	}
 	c.buf = nil
 }

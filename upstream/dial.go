@@ -77,7 +77,7 @@ func (h *host) connect(parent context.Context) (link, *Error) {
 	h.mu.Lock()
 	h.proto = protoH1
 	h.mu.Unlock()
-	return &conn{nc: nc, raw: raw, host: h}, nil
+	return newConn(h, nc, raw), nil
 }
 
 // reach returns the transport to the target, or to the proxy that requests are forwarded by: raw, and nc above it.

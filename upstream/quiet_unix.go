@@ -7,16 +7,11 @@ import "syscall"
 // quiet peeks into the socket without waiting: an unused connection must be open and silent. End of stream is a provider that closed
 // while we idled; bytes are its farewell (408, close_notify) or out of step. This narrows the keep-alive race to a packet in flight.
 func (c *conn) quiet() bool {
-	sc, ok := c.raw.(syscall.Conn)
-	if !ok {
+	if c.sys == nil {
 		return true
 	}
-	rc, err := sc.SyscallConn()
-	if err != nil {
-		return false
-	}
 	open := false
-	err = rc.Control(func(fd uintptr) {
+	err := c.sys.Control(func(fd uintptr) {
 		var b [1]byte
 		for {
 			_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)

@@ -77,7 +77,7 @@ func (s *stream) fill() error {
 	}
 	if s.rerr == nil {
 		var n int
-		if n, s.rerr = s.c.fill(len(s.c.buf)); n > 0 {
+		if n, s.rerr = s.c.await(); n > 0 {
 			if s.rerr != nil && errors.Is(s.rerr, os.ErrDeadlineExceeded) {
 				s.rerr = nil // the wake is told by its flag
 			}
