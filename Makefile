@@ -10,7 +10,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dat
 # The packages with goroutines are tested under the race detector; the pure ones
 # have none, by law (internal/purity), and are spared its cost. The detector needs
 # a C compiler: without one Go turns cgo off, and the tests run without it.
-RACED := $(addsuffix /...,$(wildcard ./bench ./checkpoint ./cmd ./faultinject ./filestore ./proxy ./redisstore ./upstream))
+RACED := $(addsuffix /...,$(wildcard ./bench ./checkpoint ./cmd ./faultinject ./filestore ./proxy ./redisstore ./statuspage ./telemetry ./upstream))
 OTHER  = $(filter-out $(shell $(GO) list $(RACED)) %/e2e/agents,$(shell $(GO) list ./...))
 RACE  := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 

@@ -79,9 +79,12 @@ func (b *browser) complain(what string) {
 	b.said = append(b.said, what)
 }
 
-// quiet fails the test if the browser complained.
+// quiet fails the test if the browser complained, or shows what is no text.
 func (b *browser) quiet() {
 	b.Helper()
+	if is[bool](b, `/\[object|undefined|NaN/.test(document.body.innerText)`) {
+		b.Errorf("the page says:\n%s", is[string](b, `document.body.innerText`))
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.said {
@@ -330,6 +333,7 @@ func TestStatusPageInAnOutage(t *testing.T) {
 	b.until("streams are recovering", `[...document.querySelectorAll("#live tbody tr")].some(r => /recovering/.test(r.innerText))`)
 	b.until("others have healed", `[...document.querySelectorAll("#feed li")].filter(l => /healed/.test(l.innerText)).length >= 3`)
 	b.until("some have ended", `[...document.querySelectorAll(".tile")].some(x => /Healed turns\s+[3-9]/.test(x.innerText))`)
+	b.until("breakers are told by model", `/gpt-4.1: (closed|open|half-open)/.test(document.querySelector("#upstreams").innerText)`)
 	b.pictures("outage")
 	b.quiet()
 }

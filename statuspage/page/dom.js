@@ -14,7 +14,7 @@ function fill(e, attributes, children) {
   for (const [k, v] of Object.entries(attributes)) {
     if (v !== undefined && v !== false) e.setAttribute(k, v === true ? "" : String(v));
   }
-  e.append(...children.flat().filter((c) => c !== undefined && c !== null && c !== false).map((c) => (c instanceof Node ? c : String(c))));
+  e.append(...children.flat(Infinity).filter((c) => c !== undefined && c !== null && c !== false).map((c) => (c instanceof Node ? c : String(c))));
   return e;
 }
 
@@ -24,7 +24,7 @@ export const $ = (id) => document.getElementById(id);
 export function table(into, columns, rows) {
   into.replaceChildren(
     el("thead", {}, el("tr", {}, columns.map(([h]) => el("th", { scope: "col" }, h)))),
-    el("tbody", {}, rows.map((r) => el("tr", {}, columns.map(([h, cell]) => el("td", { "data-label": h }, cell(r)))))),
+    el("tbody", {}, rows.map((r) => el("tr", {}, columns.map(([h, cell]) => el("td", { "data-label": h }, el("div", {}, cell(r))))))),
   );
   into.hidden = rows.length === 0;
 }
