@@ -48,6 +48,9 @@ func (m *chat) ask(ctx context.Context, run string, c conversation) (turn, error
 	if err := s.Err(); err != nil {
 		return turn{}, err
 	}
+	if len(said.Choices) == 0 || said.Choices[0].FinishReason == "" {
+		return turn{}, errCut // to the SDK a connection that closes is an end
+	}
 	msg := said.Choices[0].Message
 	b, err := json.Marshal(msg.ToAssistantMessageParam())
 	t := turn{Message: b, Text: msg.Content}

@@ -55,6 +55,9 @@ func (m *messages) ask(ctx context.Context, run string, c conversation) (turn, e
 	if err := s.Err(); err != nil {
 		return turn{}, err
 	}
+	if said.StopReason == "" {
+		return turn{}, errCut
+	}
 	b, err := json.Marshal(said.ToParam())
 	t := turn{Message: b}
 	for _, k := range said.Content {

@@ -1,6 +1,9 @@
 package main
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // model is a provider's API, by its official SDK.
 type model interface {
@@ -23,6 +26,9 @@ func newModel(dialect, sidecar, key, name string, at func(string)) (model, bool)
 	}
 	return nil, false
 }
+
+// errCut: the stream closed before its turn had ended.
+var errCut = errors.New("the stream was cut")
 
 // headerRun names the run of an inference.
 const headerRun = "X-Run-Id"

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -56,7 +55,7 @@ func (m *response) ask(ctx context.Context, run string, c conversation) (turn, e
 		return turn{}, err
 	}
 	if said == nil {
-		return turn{}, errors.New("the response is not completed")
+		return turn{}, errCut
 	}
 	return fromResponse(said)
 }
