@@ -124,6 +124,16 @@ func (c *Client) Get(ctx context.Context, id string) (*Run, error) {
 	return &r, nil
 }
 
+// List returns the runs last written, of all callers, at most n of them and without
+// their steps. It is the operator's: where there is an admin token, Header holds it.
+func (c *Client) List(ctx context.Context, n int) ([]*Run, error) {
+	var l listed
+	if err := c.do(ctx, http.MethodGet, "/runs?n="+strconv.Itoa(n), 0, "", nil, &l); err != nil {
+		return nil, err
+	}
+	return l.Runs, nil
+}
+
 // Recovery asks what may be done with a run that is not claimed.
 func (c *Client) Recovery(ctx context.Context, id string) (*Recovery, error) {
 	return c.recovery(ctx, id, 0)

@@ -32,7 +32,9 @@ type house struct {
 func open(t *testing.T) *house {
 	h := &house{T: t, store: &storetest.Faulty{Store: ledger.NewMemory(ledger.MemoryConfig{Clock: time.Now})}}
 	mux := http.NewServeMux()
-	(&Server{Store: h.store, Scope: scopeOf}).Routes(mux)
+	api := &Server{Store: h.store, Scope: scopeOf}
+	api.Routes(mux)
+	mux.HandleFunc("GET /runs", api.Recent)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.drop.Add(-1) >= 0 {
 			mux.ServeHTTP(httptest.NewRecorder(), r)
@@ -119,6 +121,10 @@ func TestAnAgentThatCrashes(t *testing.T) {
 	must(t, second.End(ctx, "failed", "provider"))
 	if got, err = second.Recovery(ctx); err != nil || got.Advice != RedeliverEnd {
 		t.Fatalf("%+v, %v", got, err)
+	}
+	list, err := h.client("operator").List(ctx, 10)
+	if err != nil || len(list) != 1 || list[0].ID != "run~1" || list[0].Count != 1 || list[0].Steps != nil {
+		t.Fatalf("%+v, %v", list, err)
 	}
 }
 

@@ -189,7 +189,7 @@ func (s *Server) Recent(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	out := []*Run{}
+	out := listed{Runs: []*Run{}}
 	for _, key := range keys {
 		got, err := s.Store.Load(ctx, key)
 		if err != nil {
@@ -199,9 +199,9 @@ func (s *Server) Recent(w http.ResponseWriter, r *http.Request) {
 		v.Key, v.Open = hex.EncodeToString(key[:]), got.Run.Open() != nil
 		v.Count = got.Run.Dropped + len(got.Run.Steps)
 		v.Steps, v.Tickets = nil, nil
-		out = append(out, v)
+		out.Runs = append(out.Runs, v)
 	}
-	answer(w, http.StatusOK, map[string]any{"runs": out})
+	answer(w, http.StatusOK, out)
 }
 
 // ByKey answers as GET /runs/{id}/recovery does, for a run of whichever caller, by the

@@ -211,6 +211,11 @@ type told struct {
 	Run    *Run   `json:"run"`
 }
 
+// listed is the answer to GET /runs.
+type listed struct {
+	Runs []*Run `json:"runs"`
+}
+
 // failed is the body of an error.
 type failed struct {
 	Error struct {
