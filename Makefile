@@ -109,13 +109,31 @@ fuzz: ## Run every fuzz test for FUZZTIME (20s each); PKG narrows it
 		done; \
 	done
 
-.PHONY: bench
-bench: ## Run the benchmarks; BENCH is a pattern, PKG narrows it
+.PHONY: microbench
+microbench: ## Run the Go benchmarks; BENCH is a pattern, PKG narrows it
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
 .PHONY: redis-faults
 redis-faults: ## Break Redis in five ways under 500 streams, about two minutes
 	$(GO) test -count=1 -v -timeout 15m -run StreamsDoNotFeelRedis ./e2e -streams 500
+
+# The peers of the comparison, and the store that it is run with.
+BENCHED := nginx haproxy redis-server
+APT     := $(if $(filter 0,$(shell id -u)),,sudo) apt-get
+
+.PHONY: bench
+bench: build bench-peers ## Compare with nginx, HAProxy and ReverseProxy, half an hour; writes bench/results
+	$(GO) run ./bench -unbroken bin/unbroken -scenarios flood,paced1000,paced250,idle5000,json,linear \
+		-json bench/results/bench.json -html bench/results/bench.html $(ARGS) | tee bench/results/bench.txt
+
+.PHONY: bench-peers
+bench-peers:
+	@for p in $(BENCHED); do command -v $$p >/dev/null || $(APT) install -y --no-install-recommends $$p; done
+
+.PHONY: bench-check
+bench-check: build bench-peers ## Fail if a ratio to nginx is more than 15 % worse than bench/baseline.json
+	$(GO) run ./bench -unbroken bin/unbroken -scenarios flood,paced250,json -peers nginx,unbroken-redis,unbroken-memory \
+		-baseline bench/baseline.json $(ARGS)
 
 .PHONY: bench-redis
 bench-redis: build ## What checkpoints cost Redis: bytes for each byte of text, commands a second

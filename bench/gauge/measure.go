@@ -25,6 +25,8 @@ type Sample struct {
 
 // Config of a run.
 type Config struct {
+	// Provider is where the simulated provider listens; "" is any port of loopback.
+	Provider  string
 	Peers     []Peer
 	Scenarios []Scenario
 	Rounds    int
@@ -42,7 +44,7 @@ type Result struct {
 
 // Run measures every peer in every scenario, one after the other, round by round.
 func Run(ctx context.Context, c Config) ([]Result, error) {
-	provider, err := NewProvider()
+	provider, err := NewProvider(c.Provider)
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,12 @@ type Provider struct {
 	done  bool
 }
 
-// NewProvider listens on a free port of loopback.
-func NewProvider() (*Provider, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// NewProvider listens on addr, or, if that is empty, on a free port of loopback.
+func NewProvider(addr string) (*Provider, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}

@@ -57,7 +57,7 @@ func (s Shape) textBytes() int { return len(stampMark) + stampDigits + len(" ") 
 
 // Redis measures the unbroken binary with a Redis of its own.
 func Redis(ctx context.Context, binary string, log io.Writer) (c RedisCost, err error) {
-	provider, err := NewProvider()
+	provider, err := NewProvider("")
 	if err != nil {
 		return c, err
 	}

@@ -28,12 +28,32 @@ var Scenarios = []Scenario{
 		Shape: Shape{Events: 1, Bytes: 1000}},
 }
 
-// Named returns a scenario of the table.
-func Named(name string) (Scenario, bool) {
-	for _, s := range Scenarios {
+// Linear are the scenarios that show whether cost grows with nothing but the events: as
+// many of them a second over more and more streams, and in longer and longer answers.
+var Linear = []Scenario{
+	{Name: "streams100", Title: "100 streams, 5,000 events a second", Stream: true, Clients: 100, Prompt: 2000,
+		Shape: Shape{Events: 3000, Bytes: 20, Every: 20 * time.Millisecond}},
+	{Name: "streams1000", Title: "1,000 streams, 5,000 events a second", Stream: true, Clients: 1000, Prompt: 2000,
+		Shape: Shape{Events: 300, Bytes: 20, Every: 200 * time.Millisecond}},
+	{Name: "streams10000", Title: "10,000 streams, 5,000 events a second", Stream: true, Clients: 10_000, Prompt: 2000,
+		Shape: Shape{Events: 30, Bytes: 20, Every: 2 * time.Second}},
+	{Name: "answer1KB", Title: "answers of 1 KB, 64 at a time", Stream: true, Clients: 64, Prompt: 2000,
+		Shape: Shape{Events: 25, Bytes: 20}},
+	{Name: "answer100KB", Title: "answers of 100 KB, 64 at a time", Stream: true, Clients: 64, Prompt: 2000,
+		Shape: Shape{Events: 2500, Bytes: 20}},
+	{Name: "answer5MB", Title: "answers of 5 MB, 64 at a time", Stream: true, Clients: 64, Prompt: 2000,
+		Shape: Shape{Events: 125_000, Bytes: 20}},
+}
+
+// Named returns a scenario, or the group of that name.
+func Named(name string) ([]Scenario, bool) {
+	if name == "linear" {
+		return Linear, true
+	}
+	for _, s := range append(Scenarios[:len(Scenarios):len(Scenarios)], Linear...) {
 		if s.Name == name {
-			return s, true
+			return []Scenario{s}, true
 		}
 	}
-	return Scenario{}, false
+	return nil, false
 }

@@ -43,7 +43,7 @@ func newRoot(env environment) *cobra.Command {
 		return misuse{fmt.Errorf("unknown command %q%s see unbroken --help", args[0], or(didYouMean(args[0], names), ";"))}
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(env), newDemo(env), newFaults(env), newCheck(env), newHealth(env), newVersion(env))
+	root.AddCommand(newServe(env), newDemo(env), newBench(env), newFaults(env), newCheck(env), newHealth(env), newVersion(env))
 	return root
 }
 
