@@ -176,9 +176,9 @@ func (s *Server) Ledger() ledger.Store {
 	return doubting{s.ledger, &s.missed}
 }
 
-// writeBuffer holds a response head, and what goes out with it. It is kept as long as a
-// stream lives; its chunks leave from buffers of their own (counter).
-const writeBuffer = 1 << 10
+// writeBuffer holds a response head with a short answer behind it, so that they leave in
+// one write. Chunks leave from buffers of their own (counter).
+const writeBuffer = 4<<10 + 64
 
 // Serve accepts connections until Shutdown. It may be called for several
 // listeners; one that speaks TLS is made with tls.NewListener.
