@@ -31,7 +31,7 @@ type journal struct {
 	head   checkpoint.Record // the turn's identity
 	seat   *seat             // nil: nobody follows this turn
 
-	// set by hold
+	// set by hold, or under mu by claim
 	fence checkpoint.Fence
 	w     checkpoint.Writer // of a store that writes behind; nil: this does
 
@@ -39,6 +39,7 @@ type journal struct {
 	life   *lifeline
 	open   bool // there is a record to write
 	lost   bool // there is no checkpoint, or none any more
+	late   bool // the store was away when the turn began; see late.go
 	fenced bool
 	busy   bool                  // a writer goroutine runs
 	behind []byte                // not yet written
@@ -117,6 +118,9 @@ func (j *journal) lose(err error) {
 // persist appends p. It returns false when the turn has a newer owner, so that
 // nothing more may leave.
 func (j *journal) persist(p relay.Persist) bool {
+	if j.keep(p) {
+		return true
+	}
 	if j.open && len(p.Log) > 0 {
 		j.srv.counts.flushes.Add(1)
 	}
@@ -299,6 +303,9 @@ func (j *journal) close(t *tale) {
 	forget := t.settles(&st)
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.late {
+		j.late, j.behind = false, nil
+	}
 	if !j.open || j.lost {
 		return
 	}

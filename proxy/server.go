@@ -23,25 +23,26 @@ import (
 // Server is the front door.
 type Server struct {
 	// immutable
-	cfg       Config
-	http      *fasthttp.Server
-	client    *upstream.Client
-	ownClient bool
-	store     checkpoint.Store
-	ownStore  bool // nobody else can see the store
-	memory    bool // the store is memory: it does not block
-	owner     checkpoint.Owner
-	scopes    atomic.Pointer[scoper]
-	recall    recall
-	ledger    ledger.Store // nil: there is none
-	missed    missed       // turns that it lacks
-	turns     *turns
-	origins   map[string]*origin
-	abilities *abilities
-	breakers  *breakers
-	gate      *gate
-	dog       *watchdog
-	settling  chan struct{} // tokens
+	cfg        Config
+	http       *fasthttp.Server
+	client     *upstream.Client
+	ownClient  bool
+	store      checkpoint.Store
+	ownStore   bool // nobody else can see the store
+	memory     bool // the store is memory: it does not block
+	owner      checkpoint.Owner
+	scopes     atomic.Pointer[scoper]
+	recall     recall
+	ledger     ledger.Store // nil: there is none
+	latecomers latecomers
+	missed     missed // turns that it lacks
+	turns      *turns
+	origins    map[string]*origin
+	abilities  *abilities
+	breakers   *breakers
+	gate       *gate
+	dog        *watchdog
+	settling   chan struct{} // tokens
 	// abandoning holds tokens too.
 	abandoning chan struct{}
 	idled      chan struct{} // one token: the last request in flight ended
@@ -62,6 +63,7 @@ type Server struct {
 // counts are the totals of Stats.
 type counts struct {
 	accepted, refused, unclaimed, unacked, dropped atomic.Int64
+	reclaimed                                      atomic.Int64
 	takeovers, unreadable, unabandoned             atomic.Int64
 	flushes, unprotected                           atomic.Int64
 	hinted, expanded, unremembered, unledgered     atomic.Int64
@@ -74,9 +76,10 @@ type Stats struct {
 	Live     int64 // requests in flight, to the end of their bodies
 	Accepted int64
 	Refused  int64 // for load or because of the drain
-	// Unclaimed turns had no checkpoint from the start, Dropped ones lost it on
+	// Unclaimed turns had no checkpoint from the start; Reclaimed are those of them
+	// that got one when the store was back. Dropped ones lost it on
 	// the way; Unacked closes left before their checkpoint was acknowledged.
-	Unclaimed, Dropped, Unacked int64
+	Unclaimed, Reclaimed, Dropped, Unacked int64
 	// Flushes are what was handed to the store for the checkpoints of turns.
 	Flushes int64
 	// Takeovers are turns that were carried on for, or replayed to, a new
@@ -310,7 +313,7 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		Breakers: s.breakers.states(), Upstreams: ups,
 		Live: s.live.Load(), Accepted: s.counts.accepted.Load(), Refused: s.counts.refused.Load(),
-		Unclaimed: s.counts.unclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
+		Unclaimed: s.counts.unclaimed.Load(), Reclaimed: s.counts.reclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
 		Takeovers: s.counts.takeovers.Load(), Unreadable: s.counts.unreadable.Load(),
 		Hinted: s.counts.hinted.Load(), Expanded: s.counts.expanded.Load(), Unremembered: s.counts.unremembered.Load(),
 		Unledgered: s.counts.unledgered.Load(), Unabandoned: s.counts.unabandoned.Load(),

@@ -67,6 +67,9 @@ func (s *Server) enter(r *request, life *lifeline) entry {
 	case errors.Is(err, checkpoint.ErrOwned):
 		seat.yield()
 		e.follow = true
+	case errors.Is(err, checkpoint.ErrUnavailable):
+		j.unclaimed(err)
+		j.later(seat.at.key)
 	case err != nil:
 		j.unclaimed(err)
 	case before != nil:

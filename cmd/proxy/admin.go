@@ -63,6 +63,7 @@ type status struct {
 	// the way, or closed a call before it was acknowledged.
 	Checkpoints struct {
 		Unclaimed int64 `json:"unclaimed"`
+		Reclaimed int64 `json:"reclaimed"`
 		Dropped   int64 `json:"dropped"`
 		Unacked   int64 `json:"unacked"`
 		// Takeovers were carried on for a new connection, or replayed to
@@ -227,6 +228,7 @@ func (a *adminServer) numbers() status {
 	s.Waiting = n.Waiting
 	s.Ended.Completed, s.Ended.Client, s.Ended.Us = n.Ended.Completed, n.Ended.Client, n.Ended.Us
 	s.Ended.Provider, s.Ended.Request = n.Ended.Provider, n.Ended.Request
+	s.Checkpoints.Reclaimed = n.Reclaimed
 	s.Checkpoints.Unclaimed, s.Checkpoints.Dropped, s.Checkpoints.Unacked = n.Unclaimed, n.Dropped, n.Unacked
 	s.Checkpoints.Takeovers, s.Checkpoints.Unreadable = n.Takeovers, n.Unreadable
 	s.Later.Hinted, s.Later.Expanded, s.Later.Unremembered = n.Hinted, n.Expanded, n.Unremembered
