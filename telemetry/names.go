@@ -129,6 +129,7 @@ var (
 
 	flushes   = Metric{"unbroken_checkpoint_flushes_total", Counter, "Writes handed to the store for checkpoints.", nil, nil}
 	losses    = Metric{"unbroken_checkpoint_losses_total", Counter, "Turns without a checkpoint from the start (unclaimed), that lost it (dropped) or could not be read back (unreadable), and closes that left before theirs was acknowledged (unacked).", []Label{lossLabel}, nil}
+	reclaimed = Metric{"unbroken_checkpoint_reclaimed_total", Counter, "Unclaimed turns that got their checkpoint when the store was back.", nil, nil}
 	takeovers = Metric{"unbroken_takeovers_total", Counter, "Turns carried on for, or replayed to, a new connection.", nil, nil}
 
 	storeAway   = Metric{"unbroken_store_away", Gauge, "1 while the store does not answer.", nil, nil}
@@ -152,7 +153,7 @@ func Metrics() []Metric {
 		repaid, saved, events, octets, beats,
 		build, ready, live, waiting, requests, unsafe, orphans,
 		upstreamLive, upstreamHealing, upstreamWaiting, healthy, breakers, breakerOpens,
-		flushes, losses, takeovers,
+		flushes, losses, reclaimed, takeovers,
 		storeAway, storeLag, storeBehind, storeTurns, storeDrops, storeFenced,
 		later, ledgerLost, ledgerSaves,
 	}
