@@ -59,7 +59,7 @@ const (
 )
 
 var (
-	errRunID   = fmt.Errorf("%s must be 1 to %d visible ASCII characters, without slashes, and not . or ..", headerRun, checkpoint.MaxRunID)
+	errRunID   = fmt.Errorf("%s must be 1 to %d visible ASCII characters, without slashes, and neither . nor .. alone", headerRun, checkpoint.MaxRunID)
 	errBody    = errors.New("the request body is not what its Transfer-Encoding says")
 	errTarget  = errors.New("the request target must be a path: is HTTP_PROXY or HTTPS_PROXY pointing at unbroken? It is no forward proxy")
 	errSpace   = errors.New("the request target holds a space or a control character")

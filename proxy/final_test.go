@@ -25,6 +25,9 @@ func TestCodexIsToldNotToAskAgain(t *testing.T) {
 			s := start(t, p, relayed(func(c *relay.Config) { c.Recoveries = 1 }))
 			res := dial(t, s.addr).post("/v1/responses", `{"model":"m","stream":true,"input":"x"}`, "originator: "+row.originator).response()
 			got, _ := allOf(res)
+			if real := res.Header.Get("X-Unbroken-Status"); (real == "503") != (row.client != row.provider) {
+				t.Errorf("the real status is told as %q", real)
+			}
 			if res.StatusCode != row.client || !strings.Contains(got, "Busy.") || res.Header.Get("x-should-retry") != "false" || p.hits() != 2 {
 				t.Errorf("%d %v %s, after %d requests", res.StatusCode, res.Header, got, p.hits())
 			}

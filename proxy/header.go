@@ -12,6 +12,7 @@ const (
 	headerRecovery     = "X-Stream-Recovery"     // transparent, events
 	headerOnDisconnect = "X-Run-On-Disconnect"   // finish; see DESIGN §8
 	headerProtection   = "X-Unbroken-Protection" // of a response that is not protected, and why
+	headerStatus       = "X-Unbroken-Status"     // of a response whose status is another, and why: see final.go
 )
 
 func ownHeader(name string) bool {

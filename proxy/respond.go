@@ -120,7 +120,10 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 		streamHeader(h, up, head.ContentType)
 	}
 	if head.Final {
-		h.SetStatusCode(d.req.lastStatus(head.Status))
+		if last := d.req.lastStatus(head.Status); last != head.Status {
+			h.SetStatusCode(last)
+			h.Set(headerStatus, strconv.Itoa(head.Status))
+		}
 		h.Set("x-should-retry", "false")
 	}
 	if head.RetryAfter > 0 {

@@ -77,11 +77,11 @@ var pay = ledger.Asked{ID: "call_1", Name: "pay"}
 // what was never announced is, and a process that was succeeded is refused.
 func TestAnAgentThatCrashes(t *testing.T) {
 	h, ctx := open(t), t.Context()
-	first, err := h.client("me").Claim(ctx, "run 1", Declaration{Reports: true, Policies: map[string]Policy{"read": {Recovery: "replay"}}})
+	_, err := h.client("me").Claim(ctx, "run 1", Declaration{Reports: true, Policies: map[string]Policy{"read": {Recovery: "replay"}}})
 	if err == nil || !strings.Contains(err.Error(), "invalid") {
 		t.Fatalf("a run id with a space: %v", err)
 	}
-	first, err = h.client("me").Claim(ctx, "run~1", Declaration{Reports: true, Policies: map[string]Policy{"read": {Recovery: "replay"}}})
+	first, err := h.client("me").Claim(ctx, "run~1", Declaration{Reports: true, Policies: map[string]Policy{"read": {Recovery: "replay"}}})
 	must(t, err)
 	h.asks("me", "run~1", 1, pay, ledger.Asked{ID: "call_2", Name: "read"}, ledger.Asked{ID: "call_3", Name: "pay"})
 	must(t, first.Start(ctx, "call_1", 1))
