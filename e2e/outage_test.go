@@ -130,7 +130,7 @@ type outage struct {
 }
 
 func (o *outage) play(t *testing.T, path string, f *redisFault) {
-	provider, err := gauge.NewProvider()
+	provider, err := gauge.NewProvider("")
 	if err != nil {
 		t.Fatal(err)
 	}
