@@ -414,6 +414,7 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 	h := &s.hop
 	to := -1
 	switch {
+	case d.Part && (len(h.place) == 0 || h.place[len(h.place)-1] < 0):
 	case h.mode == joinSame:
 		to = *next
 	case d.Of == turn.Reasoning || d.Of == turn.Redacted:
@@ -452,6 +453,15 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 	}
 	d.Block = to
 	*next++
+	if d.Part {
+		// It stands in the item of the block before it, which this very event
+		// may have opened.
+		d.Index = *index - 1
+		if n := h.place[len(h.place)-2]; n < len(s.said.Blocks) {
+			d.Index = s.said.Blocks[n].Index
+		}
+		return
+	}
 	if !s.traits.IndexCallsOnly || d.Of == turn.Call || d.Of == turn.CustomCall {
 		d.Index = *index
 		*index++
@@ -604,7 +614,7 @@ func (s *Stream) mismatch() {
 // or the turn finishes, in dialects that close blocks.
 func (s *Stream) closeBefore(ds []turn.Delta) {
 	for i := range ds {
-		if k := ds[i].Kind; k == turn.Open || k == turn.Finish {
+		if k := ds[i].Kind; k == turn.Open && !ds[i].Part || k == turn.Finish {
 			s.closeOpen()
 			return
 		}

@@ -62,6 +62,7 @@ type Delta struct {
 	Seq    int64     // number of the event, in dialects that number them
 	Stage  uint8     // Open, Text, Extra, Close: bits to add to [Block].Stage
 	Keep   bool      // Extra: keep Raw in [Block].Notes
+	Part   bool      // Open: no block of its own on the wire, but a part of the item that the block before it is in
 	Sum    bool      // Extra: no part, but the block as its provider sums it up; Raw replaces [Block].Raw
 	ID     []byte    // Open: the call id (escaped body)
 	Name   []byte    // Open: the tool or block-type name (escaped body)

@@ -12,6 +12,8 @@ import (
 // partOf is the part object of a block.
 func partOf(b *turn.Block, body, notes []byte) []byte {
 	switch {
+	case foreign(b):
+		return slices.Clone(notes)
 	case b.Kind == turn.Refusal:
 		return slices.Concat([]byte(`{"type":"refusal","refusal":`), quoted(body), []byte{'}'})
 	case b.Kind == turn.Reasoning && b.Stage&inner != 0:
@@ -68,7 +70,7 @@ func (w *wire) itemOf(n int, status string) []byte {
 // row lists the parts of an item, those of its reasoning text (inner) or the others.
 func (w *wire) row(n int, deep uint8) (out [][]byte) {
 	for _, m := range parts(w.said, n) {
-		if b := &w.said.Blocks[m]; b.Stage&inner == deep && w.real(m) {
+		if b := &w.said.Blocks[m]; b.Stage&inner == deep && w.real(m) && (!foreign(b) || len(b.Notes) > 0) {
 			out = append(out, partOf(b, w.text(m), b.Notes))
 		}
 	}

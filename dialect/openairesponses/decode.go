@@ -141,7 +141,18 @@ func (d *decoder) other(dst []turn.Delta, f *frame, data []byte) []turn.Delta {
 	case turn.HostedResult, turn.Hosted, turn.CustomCall:
 		kind = turn.Extra
 	}
-	return append(dst, turn.Delta{Kind: kind, Block: it.parts[0].block, Raw: data})
+	return append(dst, turn.Delta{Kind: kind, Block: it.about(f).block, Raw: data})
+}
+
+// about returns the part at the event's content_index, the first for an event that tells none.
+func (it *wireItem) about(f *frame) *wirePart {
+	index, ok := wireIndex(f.content)
+	for i := range it.parts {
+		if p := &it.parts[i]; ok && p.claimed && p.index == index && it.kind != turn.Reasoning {
+			return p
+		}
+	}
+	return &it.parts[0]
 }
 
 // find returns the newest item at the event's output_index. Events are about the last item or one close to it.

@@ -1,6 +1,8 @@
 package openairesponses
 
 import (
+	"slices"
+
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/turn"
 )
@@ -61,6 +63,10 @@ func (d *decoder) parts(dst []turn.Delta, it *wireItem, raw []byte) []turn.Delta
 			return dst
 		}
 		c, known := readPart(v)
+		if !known && it.kind == turn.Prose {
+			dst, _ = d.claimForeign(dst, it, v, i)
+			continue
+		}
 		if !known || !siblings(c.kind, it.kind) || len(c.text) == 0 && len(it.parts) > i {
 			continue
 		}
@@ -79,7 +85,7 @@ func (d *decoder) claim(dst []turn.Delta, it *wireItem, kind turn.BlockKind, dee
 		}
 	}
 	p := wirePart{kind: kind, inner: deep, index: index, claimed: true}
-	if first := &it.parts[0]; len(it.parts) == 1 && !first.claimed && first.kind == kind {
+	if first := &it.parts[0]; !first.claimed && first.kind == kind && !it.partsKnown() {
 		p.block = first.block
 		*first = p
 		if deep {
@@ -95,6 +101,24 @@ func (d *decoder) claim(dst []turn.Delta, it *wireItem, kind turn.BlockKind, dee
 		open.Stage |= inner
 	}
 	return append(dst, open), &it.parts[len(it.parts)-1]
+}
+
+// partsKnown reports whether a part of a known type stands behind the first block.
+func (it *wireItem) partsKnown() bool {
+	return slices.ContainsFunc(it.parts[1:], func(p wirePart) bool { return p.kind != turn.Unknown })
+}
+
+// claimForeign is claim for a part of a type unknown here.
+func (d *decoder) claimForeign(dst []turn.Delta, it *wireItem, raw []byte, index int) ([]turn.Delta, *wirePart) {
+	had := len(dst)
+	dst, p := d.claim(dst, it, turn.Unknown, false, index)
+	if len(dst) > had {
+		open := &dst[had]
+		open.Name, _ = jsonwalk.String(jsonwalk.Get(raw, "type"))
+		open.Stage |= alien
+		open.Part = true
+	}
+	return dst, p
 }
 
 func (p *wirePart) say(dst []turn.Delta, body []byte) []turn.Delta {
@@ -153,7 +177,7 @@ func (p *wirePart) mark(bit uint8) turn.Delta {
 func (d *decoder) part(dst []turn.Delta, f *frame, data []byte, bit uint8) ([]turn.Delta, error) {
 	c, known := readPart(f.part)
 	if !known {
-		return d.other(dst, f, data), nil
+		return d.foreign(dst, f, data, bit), nil
 	}
 	if string(f.typ) == "response.reasoning_part.added" || string(f.typ) == "response.reasoning_part.done" {
 		c.kind, c.inner = turn.Reasoning, true
@@ -166,6 +190,24 @@ func (d *decoder) part(dst []turn.Delta, f *frame, data []byte, bit uint8) ([]tu
 		dst = p.say(dst, c.text)
 	}
 	return append(dst, p.mark(bit)), nil
+}
+
+// foreign is an event that opens or closes a part of a type unknown here. In a message it is a block, since no
+// continuation can be told of it; reasoning goes into none anyway.
+func (d *decoder) foreign(dst []turn.Delta, f *frame, data []byte, bit uint8) []turn.Delta {
+	it := d.find(f)
+	if it == nil || it.kind != turn.Prose || jsonwalk.KindOf(f.part) != jsonwalk.KindObject {
+		return d.other(dst, f, data)
+	}
+	dst, p := d.claimForeign(dst, it, f.part, f.partIndex())
+	if p.ended {
+		return append(dst, turn.Delta{Kind: turn.Opaque, Block: p.block, Raw: data})
+	}
+	dst = append(dst, turn.Delta{Kind: turn.Extra, Block: p.block, Raw: f.part, Keep: bit == shut, Stage: part | bit})
+	if bit == shut {
+		dst = append(dst, p.mark(0))
+	}
+	return dst
 }
 
 func (d *decoder) annotate(dst []turn.Delta, f *frame) ([]turn.Delta, error) {

@@ -20,6 +20,7 @@
 //	web_search_call, mcp_call, …                  HostedResult         output_item.done; their result is in the item
 //	shell_call in a container                     Hosted               output_item.done; a shell_call_output follows
 //	any other                                     Unknown              output_item.done
+//	a part of a message, of any other type        Unknown              content_part.done; it has the item's output_index
 //
 // An item opens and closes in several events. [turn.Block].Stage holds which of them the client has (the constants in
 // stage.go), so that whoever goes on, in this process or another, renders each once. Done events repeat the text of

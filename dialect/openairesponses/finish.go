@@ -29,6 +29,9 @@ func (Dialect) Finish(dst []byte, _ *dialect.Request, said *turn.Snapshot, e dia
 			w.closePart(n)
 			w.closeMessage(n)
 			b.Closed = true
+		case foreign(b):
+			w.closeMessage(n)
+			b.Closed = true
 		}
 	}
 	typ, reason := outcome(e)

@@ -28,38 +28,49 @@ func (r *rewriter) joined(n int) []byte {
 	return jsonwalk.SetMember(nil, item, "content", list(content))
 }
 
-// joinedRow puts a message's parts together: the event tells the last ones, said has all.
+// joinedRow puts a message's parts together: the event tells the last ones, said has all, in the order of the
+// client's wire.
 func (r *rewriter) joinedRow(n int, own [][]byte) (out [][]byte, changed bool) {
 	var blocks []int
 	for _, m := range parts(r.said, n) {
-		if r.real(m) {
+		if r.real(m) || foreign(&r.said.Blocks[m]) {
 			blocks = append(blocks, m)
 		}
 	}
-	k := len(blocks) - 1
-	for i := len(own) - 1; i >= 0; i-- {
-		c, known := readPart(own[i])
-		if !known || k < 0 {
-			out = append(out, own[i])
-			continue
-		}
-		b, all := &r.said.Blocks[blocks[k]], r.wire.text(blocks[k])
-		k--
-		if bytes.Equal(c.text, all) && bytes.Equal(jsonwalk.Get(own[i], "annotations"), list([][]byte{b.Notes})) ||
-			bytes.Equal(c.text, all) && len(b.Notes) == 0 {
-			out = append(out, own[i])
-			continue
-		}
-		changed = true
-		out = append(out, joinedPart(own[i], b, all))
-	}
-	for ; k >= 0; k-- {
+	rest := slices.Clone(own)
+	for k := len(blocks) - 1; k >= 0; k-- {
 		b := &r.said.Blocks[blocks[k]]
-		changed = true
-		out = append(out, partOf(b, r.wire.text(blocks[k]), b.Notes))
+		var mine []byte
+		for i := len(rest) - 1; i >= 0 && mine == nil; i-- {
+			if _, known := readPart(rest[i]); known != foreign(b) {
+				mine = rest[i]
+				rest = slices.Delete(rest, i, i+1)
+			}
+		}
+		if part := r.joinedWith(mine, blocks[k]); part != nil {
+			out = append(out, part)
+		}
 	}
+	slices.Reverse(rest)
+	out = append(out, rest...)
 	slices.Reverse(out)
-	return out, changed
+	return out, !slices.EqualFunc(out, own, bytes.Equal)
+}
+
+// joinedWith is block n as a part, in the bytes of the event's own part where that tells all of it.
+func (r *rewriter) joinedWith(own []byte, n int) []byte {
+	b, all := &r.said.Blocks[n], r.wire.text(n)
+	switch c, _ := readPart(own); {
+	case own == nil && foreign(b) && len(b.Notes) == 0:
+		return nil // it never got an end
+	case own == nil:
+		return partOf(b, all, b.Notes)
+	case foreign(b):
+		return own
+	case bytes.Equal(c.text, all) && (len(b.Notes) == 0 || bytes.Equal(jsonwalk.Get(own, "annotations"), list([][]byte{b.Notes}))):
+		return own
+	}
+	return joinedPart(own, b, all)
 }
 
 // joinedPart is a part of a later attempt with all of its text, and with the annotations of all of it.

@@ -13,7 +13,9 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	sdk "github.com/openai/openai-go/v3/responses"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/dialecttest"
+	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -206,6 +208,36 @@ func TestAReplayIsReadAsAResponse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A part of an unknown type is in its message for those who come late, and for those who are told to run the call behind
+// it, even if the message did not come to its end.
+func TestAnUnknownPartStaysInItsMessage(t *testing.T) {
+	where, holo := `"item_id":"msg_A","output_index":0,"content_index":1,"part":`, `{"type":"hologram","data":"x"}`
+	first := begin("resp_A").message(0, "msg_A", "Look").
+		event("response.content_part.added", where+`{"type":"hologram"}`).event("response.content_part.done", where+holo).
+		call(1, "fc_1", `{"a":1}`)
+	said := fold(t, string(first.out))
+	want := `[{"type":"output_text","annotations":[],"logprobs":[],"text":"Look"},` + holo + `]`
+	finished := func(client []byte, said *turn.Snapshot) {
+		t.Helper()
+		client = d.Finish(client, nil, said, dialect.Ending{Why: turn.ToolUse})
+		if err := lifecycle(client); err != nil {
+			t.Fatalf("%v\n%s", err, client)
+		}
+		units := dialecttest.Units(client)
+		if got := jsonwalk.Get(units[len(units)-1].Data, "response", "output", "0", "content"); string(got) != want {
+			t.Errorf("got  %s\nwant %s\n%s", got, want, client)
+		}
+		if bytes.Count(client, []byte(`"content_index":1,"part":`+holo)) == 0 {
+			t.Errorf("the part is announced nowhere, or elsewhere\n%s", client)
+		}
+	}
+	finished(bytes.Clone(first.out), said.Clone())
+	for i := range said.Blocks {
+		said.Blocks[i].Index = i // as relay counts: one for each block
+	}
+	finished(d.Replay(nil, dialecttest.Parse(t, d, []byte(hello)), said), said)
 }
 
 func orNull(raw []byte) []byte {

@@ -19,7 +19,9 @@ func (Dialect) Replay(dst []byte, _ *dialect.Request, said *turn.Snapshot) []byt
 	index := -1
 	for n := range said.Blocks {
 		b := &said.Blocks[n]
-		if n == 0 || !furtherPart(b) || !siblings(said.Blocks[n-1].Kind, b.Kind) {
+		switch {
+		case n > 0 && foreign(b), n > 0 && furtherPart(b) && (foreign(&said.Blocks[n-1]) || siblings(said.Blocks[n-1].Kind, b.Kind)):
+		default:
 			index++
 		}
 		b.Index = index
@@ -46,12 +48,15 @@ func (w *wire) replay(n int) {
 		closed = closed && w.said.Blocks[m].Closed
 	}
 	for _, m := range blocks {
-		w.said.Blocks[m].Stage &= inner
+		w.said.Blocks[m].Stage &= inner | alien
 	}
 	w.itemAdded(n, w.opened(n))
 	for i, m := range blocks {
 		p := &w.said.Blocks[m]
 		switch {
+		case foreign(p):
+			w.foreignPart(m)
+			continue
 		case isPart(p.Kind) && wasReal[i]:
 			w.partAdded(m)
 		case !p.IsCall() || !streams(p):
@@ -75,5 +80,21 @@ func (w *wire) replay(n int) {
 		w.itemDone(n, b.Raw)
 	case isPart(b.Kind), b.IsCall() && b.Complete():
 		w.itemDone(n, w.itemOf(n, "completed"))
+	}
+}
+
+// foreignPart renders a part of a type unknown here, whole. One that did not come to its end is nothing to tell.
+func (w *wire) foreignPart(n int) {
+	b := &w.said.Blocks[n]
+	if len(b.Notes) == 0 {
+		return
+	}
+	for _, e := range [...]struct {
+		typ string
+		bit uint8
+	}{{"response.content_part.added", part}, {"response.content_part.done", shut}} {
+		data := append(w.address(w.begin(e.typ), n), `,"part":`...)
+		w.mark(n, e.bit)
+		w.end(e.typ, append(data, b.Notes...))
 	}
 }

@@ -127,7 +127,11 @@ func (r *rewriter) open(i int) {
 	if d.Block != len(r.said.Blocks) {
 		return
 	}
-	b := turn.Block{Kind: d.Of, Index: d.Index, ID: plain(d.ID), Name: plain(d.Name), Raw: d.Raw, Stage: d.Stage & inner}
+	b := turn.Block{Kind: d.Of, Index: d.Index, ID: plain(d.ID), Name: plain(d.Name), Raw: d.Raw, Stage: d.Stage & (inner | alien)}
+	if d.Part {
+		r.said.Blocks = append(r.said.Blocks, b) // its own events follow
+		return
+	}
 	prev := len(r.said.Blocks) - 1
 	if d.Raw == nil && len(d.ID) == 0 && prev >= 0 && siblings(r.said.Blocks[prev].Kind, d.Of) &&
 		r.said.Blocks[prev].Live() && !finished(r.said, prev) {
@@ -277,6 +281,7 @@ func (r *rewriter) end(d *turn.Delta) {
 	f := first(r.said, d.Block)
 	b := &r.said.Blocks[f]
 	if stage(b)&whole != 0 {
+		d.Raw = bytes.Clone(r.said.Blocks[d.Block].Raw) // the client has the sum of it
 		return
 	}
 	item := r.joined(d.Block)
@@ -309,9 +314,25 @@ func (r *rewriter) terminal() {
 		return
 	}
 	r.dropDangling()
+	r.endMessages()
 	var set []field
 	if usage := usageOf(jsonwalk.Get(r.f.response, "usage"), count); usage != nil {
 		set = append(set, field{"usage", usage})
 	}
 	r.edited(r.e, &r.f, patch(r.e.Data, r.f.response, r.responseOf(r.f.response, set...)))
+}
+
+// endMessages ends the messages whose parts all ended and which did not: the item they came in has its end as another.
+func (r *rewriter) endMessages() {
+	for n := range r.said.Blocks {
+		b := &r.said.Blocks[n]
+		if first(r.said, n) == n && b.Live() && b.Closed && !finished(r.said, n) && (b.Kind == turn.Prose || b.Kind == turn.Refusal) {
+			for _, m := range parts(r.said, n) {
+				if isPart(r.said.Blocks[m].Kind) {
+					r.closePart(m)
+				}
+			}
+			r.closeMessage(n)
+		}
+	}
 }

@@ -10,6 +10,7 @@ const (
 	shut                    // content_part.done, reasoning_summary_part.done
 	whole                   // output_item.done, on the first block of the item
 	inner                   // no event: of the reasoning text of an item, not of its summary
+	alien                   // no event: an Unknown block that is a part of a message, and no item
 )
 
 // stage is what of b's life is on the client's wire. Relay opens a text block again when it takes back the held end of
@@ -25,6 +26,9 @@ func stage(b *turn.Block) uint8 {
 func isPart(k turn.BlockKind) bool {
 	return k == turn.Prose || k == turn.Refusal || k == turn.Reasoning
 }
+
+// foreign reports whether a block is a part of a type unknown here. Its Notes are the part as content_part.done has it.
+func foreign(b *turn.Block) bool { return b.Kind == turn.Unknown && b.Stage&alien != 0 }
 
 // siblings reports whether blocks of two kinds can be parts of one item.
 func siblings(a, b turn.BlockKind) bool {

@@ -151,7 +151,7 @@ func (w *wire) address(data []byte, n int) []byte {
 	data = append(append(data, `,"item_id":`...), itemID(w.said, n)...)
 	data = append(data, `,"output_index":`...)
 	data = strconv.AppendInt(data, int64(b.Index), 10)
-	if isPart(b.Kind) {
+	if isPart(b.Kind) || foreign(b) {
 		data = append(data, `,"`+placeMember(b)+`":`...)
 		data = strconv.AppendInt(data, int64(w.place(n)), 10)
 	}
@@ -178,7 +178,7 @@ func (w *wire) addressed(e sse.Event, f *frame, n int) (ps []jsonwalk.Patch) {
 	if placeMember(b) == "summary_index" {
 		at = f.summary
 	}
-	if at != nil && isPart(b.Kind) {
+	if at != nil && (isPart(b.Kind) || foreign(b)) {
 		ps = append(ps, patch(e.Data, at, strconv.AppendInt(nil, int64(w.place(n)), 10)))
 	}
 	return ps

@@ -53,6 +53,8 @@ func (d Dialect) CloseBlock(dst []byte, said *turn.Snapshot, n int) []byte {
 	case b.Kind == turn.Prose, b.Kind == turn.Refusal:
 		w.closePart(n)
 		w.closeMessage(n)
+	case foreign(b):
+		w.closeMessage(n) // what nobody knows gets no end of ours
 	}
 	return w.dst
 }
