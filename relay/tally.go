@@ -6,7 +6,8 @@ import "github.com/unbroken-llm/unbroken/turn"
 // record: the prompt of the first hop, and what was delivered before the last
 // interruption plus what the last hop produced (DESIGN §5).
 type tally struct {
-	hop       turn.Usage // the current attempt's latest record
+	hop       turn.Usage // the current attempt's latest record; its Raw is in raw
+	raw       []byte     // owned: records outlive the read buffer that they came in
 	prompt    int64      // the first attempt's prompt
 	known     bool       // prompt is a provider's number
 	delivered int64      // output of earlier attempts that the client has
@@ -15,8 +16,13 @@ type tally struct {
 }
 
 func (t *tally) count(u turn.Usage) {
-	if u.Known {
-		t.hop = u
+	if !u.Known {
+		return
+	}
+	t.hop = u
+	if u.Raw != nil {
+		t.raw = append(t.raw[:0], u.Raw...)
+		t.hop.Raw = t.raw
 	}
 }
 
