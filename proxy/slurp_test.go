@@ -22,7 +22,7 @@ func TestALargeBodyIsReadInPlace(t *testing.T) {
 	if err != nil || len(got) != size {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > size+size/2 {
+	if took := after.TotalAlloc - before.TotalAlloc; took > size+size/4 && !raced {
 		t.Errorf("%d bytes were allocated for %d", took, size)
 	}
 }
