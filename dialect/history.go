@@ -34,6 +34,14 @@ type History struct {
 	HasPrior bool
 }
 
+// Latest is the last of the rounds, the zero Round if there is none.
+func (h History) Latest() (r Round) {
+	if n := len(h.Rounds); n > 0 {
+		r = h.Rounds[n-1]
+	}
+	return r
+}
+
 // Round is an earlier turn of the model and the results of its calls.
 type Round struct {
 	Before Past

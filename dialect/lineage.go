@@ -8,9 +8,11 @@ import "github.com/unbroken-llm/unbroken/turn"
 type Lineage interface {
 	// Named returns the id of the turn that a request builds on; "" if on none.
 	Named(body []byte) string
-	// Keep returns what is to be known of said, the answer to body, if later
-	// requests can name it: the zero Legacy if nobody can, or if what body asked
-	// cannot be told again.
+	// Known returns the id by which later requests can name said, the answer to
+	// body; "" if they cannot, or if what body asked cannot be told again.
+	Known(body []byte, said *turn.Snapshot) string
+	// Keep returns what is to be known of said, the answer to body, under its Known
+	// id: the zero Legacy if there is none.
 	Keep(body []byte, said *turn.Snapshot) Legacy
 	// Expand puts a kept turn, the one that body names, in the place of its name.
 	// The new body names the turn that this one built on, if any. nil: it cannot.

@@ -47,7 +47,7 @@ const branchMark = "~"
 // caller that can neither be told apart nor named its run, and of requests in which
 // no tool plays a part.
 func (s *Server) turnPage(r *request) *page {
-	who := s.scope(r.header)
+	who := s.caller(r)
 	h, ok := r.speaks.(dialect.Historian)
 	if s.ledger == nil || !ok || !r.runNamed() && (who == (checkpoint.Scope{}) || !r.asks.Tools && !r.answers) {
 		return nil
@@ -91,42 +91,42 @@ func (p *page) tell(ctx context.Context, a ledger.Act) (*ledger.Run, error) {
 // arrive finds the run that the request goes on with, and tells it the results.
 func (p *page) arrive(ctx context.Context) error {
 	r, err := p.find(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if r == nil {
+	case r == nil:
 		p.came = true
 		return nil
-	}
-	if r.State == ledger.Ended {
-		p.parent = r.ID
-		p.id = p.branch(r.ID)
-		p.key = ledger.Key(p.who, p.id)
+	case r.State == ledger.Ended:
+		p.beside(r.ID)
 		p.came = true
 		return nil
 	}
 	p.run = r
-	var rounds []dialect.Round
-	if n := len(p.past.Rounds); n > 0 {
-		rounds = p.past.Rounds[n-1:]
-	}
-	for _, round := range rounds {
-		for i, id := range numbered(round.Calls) {
-			if !awaits(p.run.Open(), id) {
-				continue
-			}
-			after, err := p.tell(ctx, ledger.Result{Call: id, Digest: digestOf(round, i)})
-			if err != nil {
-				return err
-			}
-			p.run = after
-		}
+	if err := p.results(ctx); err != nil {
+		return err
 	}
 	p.came = true
 	if open := p.run.Open(); open != nil && open.Lineage != lineage(p.past.Now) {
 		p.run, err = p.tell(ctx, ledger.Flag{What: FlagUnanswered})
 	}
 	return err // or the turn of the open batch is asked for once more
+}
+
+// results tells what the request answers of the open batch.
+func (p *page) results(ctx context.Context) error {
+	round := p.past.Latest()
+	for i, id := range numbered(round.Calls) {
+		if !awaits(p.run.Open(), id) {
+			continue
+		}
+		after, err := p.tell(ctx, ledger.Result{Call: id, Digest: digestOf(round, i)})
+		if err != nil {
+			return err
+		}
+		p.run = after
+	}
+	return nil
 }
 
 // find returns the run whose last step the request extends; else the named one, if
@@ -154,8 +154,7 @@ func (p *page) find(ctx context.Context) (*ledger.Run, error) {
 		return got.Run, nil
 	}
 	// Somebody else's history under the same name: another branch.
-	p.parent, p.id = p.id, p.branch(p.id)
-	p.key = ledger.Key(p.who, p.id)
+	p.beside(p.id)
 	return nil, nil
 }
 
@@ -167,8 +166,8 @@ func (p *page) extended(ctx context.Context) (*ledger.Run, error) {
 		return nil, err
 	}
 	var answered []string
-	if n := len(p.past.Rounds); n > 0 && p.past.Rounds[n-1].Before == p.past.Prior {
-		answered = numbered(p.past.Rounds[n-1].Calls)
+	if round := p.past.Latest(); round.Before == p.past.Prior {
+		answered = numbered(round.Calls)
 	}
 	for _, key := range keys {
 		got, err := p.srv.ledger.Load(ctx, key)
@@ -196,7 +195,7 @@ func (p *page) commit(said *turn.Snapshot) {
 		Model: p.req.asks.Model, Finish: said.End().Reason, Paused: said.End().Reason == "pause_turn", Calls: callsOf(said), Message: messageOf(said),
 	}
 	if heir, ok := p.req.speaks.(dialect.Lineage); ok && len(c.Calls) > 0 {
-		if id := heir.Keep(p.req.plain, said).ID; id != "" {
+		if id := heir.Known(p.req.plain, said); id != "" {
 			c.Alias = lineage(dialect.After(id))
 		}
 	}
@@ -242,8 +241,7 @@ func (p *page) end(ctx context.Context, c ledger.Commit) error {
 		if !errors.Is(err, ledger.ErrIllegal) && !errors.Is(err, ledger.ErrEnded) {
 			return err
 		}
-		p.parent, p.id = p.run.ID, p.branch(p.run.ID)
-		p.key = ledger.Key(p.who, p.id)
+		p.beside(p.run.ID)
 	}
 	_, err := p.tell(ctx, ledger.Begin{
 		ID: p.id, Parent: p.parent, Dialect: p.req.speaks.Name(), Model: p.req.asks.Model,
@@ -262,6 +260,12 @@ func (p *page) lost(c ledger.Commit) bool {
 	open := p.run.Open()
 	return open != nil && p.run.Fence != 0 && open.Lineage == c.Lineage &&
 		!slices.ContainsFunc(open.Calls, func(c ledger.Call) bool { return c.State != ledger.Requested })
+}
+
+// beside makes the page that of a new run, which goes on from another.
+func (p *page) beside(of checkpoint.RunID) {
+	p.parent, p.id = of, p.branch(of)
+	p.key = ledger.Key(p.who, p.id)
 }
 
 // branch names what goes on from a run beside it: the same for the same history, so

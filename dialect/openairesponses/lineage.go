@@ -17,13 +17,21 @@ const previous = "previous_response_id"
 // Named implements [dialect.Lineage].
 func (Dialect) Named(body []byte) string { return text(jsonwalk.Get(body, previous)) }
 
-// Keep implements [dialect.Lineage]. What is kept is an object in the words of a request: previous_response_id, if there
-// was one, and input, which is the request's and, behind it, what was said. A stored prompt is not kept: what it put in
-// front of the input is known to the provider alone.
-func (Dialect) Keep(body []byte, said *turn.Snapshot) (l dialect.Legacy) {
-	id := text(jsonwalk.Get(said.Head, "response", "id"))
-	if store, told := jsonwalk.Bool(jsonwalk.Get(body, "store")); id == "" || told && !store ||
+// Known implements [dialect.Lineage]. An answer to a stored prompt is not: what that put in front of the input is known to
+// the provider alone.
+func (Dialect) Known(body []byte, said *turn.Snapshot) string {
+	if store, told := jsonwalk.Bool(jsonwalk.Get(body, "store")); told && !store ||
 		filled(jsonwalk.Get(body, "prompt")) || filled(jsonwalk.Get(body, "conversation")) {
+		return ""
+	}
+	return text(jsonwalk.Get(said.Head, "response", "id"))
+}
+
+// Keep implements [dialect.Lineage]. What is kept is an object in the words of a request: previous_response_id, if there
+// was one, and input, which is the request's and, behind it, what was said.
+func (d Dialect) Keep(body []byte, said *turn.Snapshot) (l dialect.Legacy) {
+	id := d.Known(body, said)
+	if id == "" {
 		return l
 	}
 	l.ID, l.Items = id, heirlooms(said)
