@@ -10,6 +10,11 @@ import (
 // whatever carries it is taken out of later requests (DESIGN §3).
 const DropMark = "ub1.drop"
 
+// DropMarked reports whether a signature body is that of such a block. Real signatures
+// are base64 and hold no dot. The end is enough: an SDK may have put provider bytes in
+// front of the mark.
+func DropMarked(signature []byte) bool { return bytes.HasSuffix(signature, []byte(DropMark)) }
+
 // Block is one piece of a turn in its place.
 type Block struct {
 	Kind   BlockKind

@@ -11,7 +11,7 @@ import (
 // extend puts the partial turn behind the caller's messages, and the question behind that; false when the last message
 // cannot be read.
 func (e *edit) extend(partial []piece) bool {
-	last := lastElement(e.messages)
+	last := jsonwalk.Last(e.messages)
 	if last == nil {
 		return false
 	}
@@ -65,7 +65,7 @@ func (e *edit) prolong(content []byte, partial []piece) bool {
 		return false
 	}
 	at := jsonwalk.Offset(body, content) + 1
-	block := lastElement(content)
+	block := jsonwalk.Last(content)
 	if block != nil {
 		at = jsonwalk.Offset(body, block) + len(block)
 	}

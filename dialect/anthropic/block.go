@@ -8,11 +8,6 @@ import (
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
-// marked reports whether a signature body is that of a thinking block which a restart left behind (DESIGN §3). Real
-// signatures are base64 and hold no dot. The end is enough: an SDK that concatenates signature deltas (Go, WIRE 3.2) may
-// hold provider bytes in front of the mark.
-func marked(signature []byte) bool { return bytes.HasSuffix(signature, []byte(turn.DropMark)) }
-
 // kindOf maps a content block's type. Types are open-ended; results are known by their suffix so that a new hosted tool
 // needs no new release.
 func kindOf(typ []byte) turn.BlockKind {

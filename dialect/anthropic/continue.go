@@ -1,13 +1,11 @@
 package anthropic
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
@@ -40,7 +38,7 @@ func PrefillCostsThinking(r *dialect.Request) bool { return r.Thinking && !resum
 
 // resumes reports whether the last message is an assistant turn with thinking in it.
 func resumes(body []byte) bool {
-	last := lastElement(jsonwalk.Get(body, "messages"))
+	last := jsonwalk.Last(jsonwalk.Get(body, "messages"))
 	return text(jsonwalk.Get(last, "role")) == "assistant" &&
 		slices.ContainsFunc(jsonwalk.All(jsonwalk.Get(last, "content")), func(b []byte) bool {
 			return strings.HasSuffix(text(jsonwalk.Get(b, "type")), "thinking")
@@ -111,8 +109,8 @@ func collect(said *turn.Snapshot, thinking bool) ([]piece, error) {
 		case !b.Live():
 			continue
 		case kind == turn.Prose:
-			p.text = evenSurrogates(b.Text)
-			if !hasWords(p.text) {
+			p.text = jsonwalk.Paired(b.Text)
+			if jsonwalk.Blank(p.text) {
 				// A block of its own is refused (D6), but as part of a
 				// neighbour the white space keeps the words apart.
 				if n := len(out); n > 0 && out[n-1].text != nil {
@@ -124,7 +122,7 @@ func collect(said *turn.Snapshot, thinking bool) ([]piece, error) {
 			}
 			p.text, blank = slices.Concat(blank, p.text), nil
 		case kind == turn.Reasoning:
-			if !thinking || !b.Closed || len(b.Signature) == 0 || marked(b.Signature) {
+			if !thinking || !b.Closed || len(b.Signature) == 0 || turn.DropMarked(b.Signature) {
 				continue
 			}
 			p.raw = thinkingBlock(b)
@@ -158,7 +156,7 @@ func collect(said *turn.Snapshot, thinking bool) ([]piece, error) {
 		return nil, ErrNothing
 	}
 	if p := &out[last]; p.text != nil {
-		p.text = rstrip(p.text)
+		p.text = jsonwalk.TrimRight(p.text)
 	}
 	return out, nil
 }
@@ -186,22 +184,6 @@ func hostedCall(said *turn.Snapshot, n int) ([]byte, bool) {
 		return nil, false
 	}
 	return jsonwalk.SetMember(nil, b.Raw, "input", input), true
-}
-
-// evenSurrogates leaves out the first half of a pair whose second half never came: alone it is no character.
-func evenSurrogates(body []byte) []byte {
-	if jsonwalk.EndsInHighSurrogate(body) {
-		return body[:len(body)-len(`\ud83d`)]
-	}
-	return body
-}
-
-func hasWords(body []byte) bool { return len(bytes.TrimSpace(jsonwalk.Unescape(nil, body))) > 0 }
-
-// rstrip cuts trailing white space off an escaped body and keeps the rest as it was spelled.
-func rstrip(body []byte) []byte {
-	kept := bytes.TrimRightFunc(jsonwalk.Unescape(nil, body), unicode.IsSpace)
-	return body[:len(body)-len(jsonwalk.CutBody(body, len(kept)))]
 }
 
 func quote(plain []byte) []byte { return append(jsonwalk.Escape([]byte{'"'}, plain), '"') }

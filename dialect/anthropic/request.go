@@ -61,7 +61,7 @@ func Read(body []byte) (*dialect.Request, error) {
 	case jsonwalk.KindOf(messages) != jsonwalk.KindArray:
 		return nil, errors.New("messages request: no messages array")
 	}
-	if last := lastElement(messages); last != nil && text(jsonwalk.Get(last, "role")) == "assistant" {
+	if last := jsonwalk.Last(messages); last != nil && text(jsonwalk.Get(last, "role")) == "assistant" {
 		r.Prefill = trailingText(jsonwalk.Get(last, "content"))
 	}
 	return r, nil
@@ -138,14 +138,6 @@ func trailingText(content []byte) []byte {
 		out = jsonwalk.Unescape(out, body)
 	}
 	return out
-}
-
-func lastElement(arr []byte) (last []byte) {
-	es := jsonwalk.Elements(arr)
-	for v, ok := es.Next(); ok; v, ok = es.Next() {
-		last = v
-	}
-	return last
 }
 
 // text decodes a raw string value; "" for anything else.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
@@ -41,7 +40,7 @@ func (Converse) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Cont
 		return nil, fmt.Errorf("%w: %v", ErrManner, c.Manner)
 	}
 	messages := jsonwalk.Get(r.Body, "messages")
-	last := lastElement(messages)
+	last := jsonwalk.Last(messages)
 	if last == nil {
 		return nil, ErrBody
 	}
@@ -89,7 +88,7 @@ func collect(said *turn.Snapshot, reasoning bool) (out []part, err error) {
 	var run []byte // of text
 	var thoughts []part
 	flush := func() {
-		if hasWords(run) {
+		if !jsonwalk.Blank(run) {
 			out = append(append(out, thoughts...), part{text: run})
 			run, thoughts = nil, nil
 		}
@@ -100,8 +99,8 @@ func collect(said *turn.Snapshot, reasoning bool) (out []part, err error) {
 		switch kind := b.Kind; {
 		case !b.Live():
 		case kind == turn.Prose:
-			run = slices.Concat(run, even(b.Text))
-		case kind == turn.Reasoning && b.Closed && len(b.Signature) > 0 && !marked(b.Signature):
+			run = slices.Concat(run, jsonwalk.Paired(b.Text))
+		case kind == turn.Reasoning && b.Closed && len(b.Signature) > 0 && !turn.DropMarked(b.Signature):
 			thought = reasoningBlock(b)
 		case kind == turn.Redacted && b.Closed && b.Extras == 0:
 			thought = b.Raw
@@ -124,7 +123,7 @@ func collect(said *turn.Snapshot, reasoning bool) (out []part, err error) {
 		return nil, ErrNothing
 	}
 	last := &out[len(out)-1]
-	last.text = rstrip(last.text)
+	last.text = jsonwalk.TrimRight(last.text)
 	return out, nil
 }
 
@@ -134,26 +133,10 @@ func reasoningBlock(b *turn.Block) []byte {
 	return append(raw, `"}}}`...)
 }
 
-// even leaves out the first half of a surrogate pair whose second half never came: alone it is no character.
-func even(body []byte) []byte {
-	if jsonwalk.EndsInHighSurrogate(body) {
-		return body[:len(body)-len(`\ud83d`)]
-	}
-	return body
-}
-
-func hasWords(body []byte) bool { return len(bytes.TrimSpace(jsonwalk.Unescape(nil, body))) > 0 }
-
-// rstrip cuts trailing white space off an escaped body and keeps the rest as it was spelled.
-func rstrip(body []byte) []byte {
-	kept := bytes.TrimRightFunc(jsonwalk.Unescape(nil, body), unicode.IsSpace)
-	return body[:len(body)-len(jsonwalk.CutBody(body, len(kept)))]
-}
-
 // extend puts the partial turn behind the messages: into the caller's own trailing assistant message, where text goes on
 // in the text that is there, else as a message of its own. nil if that message cannot be read.
 func extend(messages []byte, partial []part) []byte {
-	last := lastElement(messages)
+	last := jsonwalk.Last(messages)
 	end := jsonwalk.Offset(messages, last) + len(last)
 	if plain(jsonwalk.Get(last, "role")) != "assistant" {
 		with := appendParts([]byte(`,{"role":"assistant","content":[`), partial)
@@ -163,7 +146,7 @@ func extend(messages []byte, partial []part) []byte {
 	if jsonwalk.KindOf(content) != jsonwalk.KindArray {
 		return nil
 	}
-	block := lastElement(content)
+	block := jsonwalk.Last(content)
 	if block == nil {
 		at := jsonwalk.Offset(messages, content) + 1
 		return jsonwalk.Apply(nil, messages, []jsonwalk.Patch{{At: at, End: at, With: appendParts(nil, partial)}})

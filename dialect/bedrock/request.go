@@ -44,7 +44,7 @@ func (Converse) Parse(body []byte) (*dialect.Request, error) {
 	if jsonwalk.KindOf(messages) != jsonwalk.KindArray {
 		return nil, ErrMessages
 	}
-	r.Prefill = trailingText(lastElement(messages))
+	r.Prefill = trailingText(jsonwalk.Last(messages))
 	return r, nil
 }
 
@@ -103,12 +103,4 @@ func trailingText(last []byte) (out []byte) {
 		out = jsonwalk.Unescape(out, body)
 	}
 	return out
-}
-
-func lastElement(arr []byte) (last []byte) {
-	es := jsonwalk.Elements(arr)
-	for v, ok := es.Next(); ok; v, ok = es.Next() {
-		last = v
-	}
-	return last
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
@@ -121,7 +120,7 @@ func collect(said *turn.Snapshot, sameModel bool) ([]piece, error) {
 		case b.IsCall():
 			continue
 		case b.Kind == turn.Prose && b.Raw == nil:
-			text := evenSurrogates(b.Text)
+			text := jsonwalk.Paired(b.Text)
 			if len(text) == 0 {
 				continue
 			}
@@ -151,13 +150,13 @@ func collect(said *turn.Snapshot, sameModel bool) ([]piece, error) {
 		last = len(out) - 1
 	}
 	if out = out[:last+1]; len(out) > 0 && out[last].text != nil {
-		out[last].text = rstrip(out[last].text)
+		out[last].text = jsonwalk.TrimRight(out[last].text)
 		if len(out[last].text) == 0 {
 			out = out[:last]
 		}
 	}
 	for _, p := range out {
-		if p.raw != nil || hasWords(p.text) {
+		if p.raw != nil || !jsonwalk.Blank(p.text) {
 			return out, nil
 		}
 	}
@@ -176,23 +175,6 @@ func answered(rest []turn.Block) bool {
 		}
 	}
 	return false
-}
-
-// evenSurrogates leaves out the first half of a pair whose second half never came.
-func evenSurrogates(body []byte) []byte {
-	if jsonwalk.EndsInHighSurrogate(body) {
-		return body[:len(body)-len(`\ud83d`)]
-	}
-	return body
-}
-
-func hasWords(body []byte) bool { return len(bytes.TrimSpace(jsonwalk.Unescape(nil, body))) > 0 }
-
-// rstrip cuts trailing white space off an escaped body and keeps the rest as it was
-// spelled.
-func rstrip(body []byte) []byte {
-	kept := bytes.TrimRightFunc(jsonwalk.Unescape(nil, body), unicode.IsSpace)
-	return body[:len(body)-len(jsonwalk.CutBody(body, len(kept)))]
 }
 
 // edit collects the changes to one request body.
@@ -220,7 +202,7 @@ func (e *edit) read() {
 // extend puts the partial turn behind the caller's contents, and the question
 // behind that.
 func (e *edit) extend(parts []piece) bool {
-	last := lastElement(e.contents)
+	last := jsonwalk.Last(e.contents)
 	at := jsonwalk.Offset(e.req.Body, e.contents) + len(e.contents) - 1
 	var behind []byte
 	if last != nil {
@@ -252,7 +234,7 @@ func (e *edit) extend(parts []piece) bool {
 // prolong extends the caller's own trailing content: text goes on in the text that
 // is there, a part with a signature is left as it is.
 func (e *edit) prolong(array []byte, parts []piece) bool {
-	last := lastElement(array)
+	last := jsonwalk.Last(array)
 	if last == nil {
 		return false
 	}

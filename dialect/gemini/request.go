@@ -62,7 +62,7 @@ func (grammar) Parse(body []byte) (*dialect.Request, error) {
 	if jsonwalk.KindOf(contents) != jsonwalk.KindArray {
 		return nil, ErrContents
 	}
-	r.Prefill = trailingModel(lastElement(contents))
+	r.Prefill = trailingModel(jsonwalk.Last(contents))
 	return r, nil
 }
 
@@ -191,15 +191,4 @@ func trailingModel(content []byte) (text []byte) {
 		}
 	}
 	return text
-}
-
-func lastElement(array []byte) (last []byte) {
-	e := jsonwalk.Elements(array)
-	for val, ok := e.Next(); ok; val, ok = e.Next() {
-		last = val
-	}
-	if e.Err() != nil {
-		return nil
-	}
-	return last
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
@@ -45,7 +44,7 @@ func (Dialect) Continue(r *dialect.Request, said *turn.Snapshot, c dialect.Conti
 	if c.Manner == turn.Asked {
 		whole := append(bytes.Clone(r.Prefill), text...)
 		input = append(input, `,{"type":"user_input","content":[{"type":"text","text":`...)
-		input = append(append(input, quote(ask(r, c, whole))...), `}]}`...)
+		input = append(append(input, quote(dialect.Ask(r, c, whole))...), `}]}`...)
 	}
 	body := jsonwalk.SetMember(nil, r.Body, "input", append(input, ']'))
 	for _, m := range [...]struct {
@@ -127,7 +126,7 @@ func inputSteps(input []byte, r *dialect.Request, steps []byte) []byte {
 	default:
 		return nil
 	}
-	last := lastElement(input)
+	last := jsonwalk.Last(input)
 	if last == nil {
 		return append([]byte{'['}, steps...)
 	}
@@ -154,30 +153,4 @@ func isStep(obj []byte) bool {
 		return false
 	}
 	return true
-}
-
-// ask words the user step of an asked continuation: it quotes the tail and has it
-// repeated, so that the seam can be found rather than guessed, and it names a word
-// for "nothing is missing".
-func ask(r *dialect.Request, c dialect.Continuation, text []byte) []byte {
-	out := []byte("Your previous reply was cut off in transmission.")
-	at := max(0, len(text)-c.Anchor)
-	for at < len(text) && !utf8.RuneStart(text[at]) {
-		at++
-	}
-	if c.Anchor > 0 && at < len(text) {
-		out = append(out, " Its last characters are, between the two arrows:\n→"...)
-		out = append(out, text[at:]...)
-		out = append(out, "←\nBegin with exactly these characters again, without the arrows, and go on from there"...)
-	} else {
-		out = append(out, " Go on exactly where it stops"...)
-	}
-	out = append(out, " as if it had never stopped: no preamble, no comment, no repetition of what comes before them, no newly opened code fence."...)
-	if r.Structured {
-		out = append(out, " The whole is one JSON document; write only the rest of it."...)
-	}
-	if c.Sentinel != "" {
-		out = append(append(append(out, " If nothing is missing, answer only "...), c.Sentinel...), '.')
-	}
-	return out
 }

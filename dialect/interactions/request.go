@@ -74,7 +74,7 @@ func (Dialect) Parse(body []byte) (*dialect.Request, error) {
 	if r.Unsplicable = held; held == "" && kept {
 		r.Unsplicable = "stored interaction"
 	}
-	if s := lastElement(input); typeOf(s) == "model_output" {
+	if s := jsonwalk.Last(input); typeOf(s) == "model_output" {
 		r.Prefill = textOf(jsonwalk.Get(s, "content"))
 	}
 	return r, nil
@@ -157,17 +157,6 @@ func textOf(list []byte) (text []byte) {
 		}
 	}
 	return text
-}
-
-func lastElement(array []byte) (last []byte) {
-	e := jsonwalk.Elements(array)
-	for val, ok := e.Next(); ok; val, ok = e.Next() {
-		last = val
-	}
-	if e.Err() != nil {
-		return nil
-	}
-	return last
 }
 
 // Repair implements dialect.Dialect: thought steps under the drop mark are taken out

@@ -73,7 +73,7 @@ func partial(r *dialect.Request, said *turn.Snapshot) ([]byte, error) {
 // the caller's own trailing one (llama.cpp rejects two of them), and behind it,
 // when the model is to be asked, the user message that asks.
 func extend(array []byte, r *dialect.Request, said *turn.Snapshot, c dialect.Continuation, text []byte) []jsonwalk.Patch {
-	last := lastElement(array)
+	last := jsonwalk.Last(array)
 	end := bytes.LastIndexByte(array, ']')
 	var tail []byte
 	patches := make([]jsonwalk.Patch, 0, 2)

@@ -2,19 +2,6 @@ package openaichat
 
 import "github.com/unbroken-llm/unbroken/internal/jsonwalk"
 
-// lastElement returns the last element of a raw array, or nil.
-func lastElement(array []byte) []byte {
-	var last []byte
-	e := jsonwalk.Elements(array)
-	for val, ok := e.Next(); ok; val, ok = e.Next() {
-		last = val
-	}
-	if e.Err() != nil {
-		return nil
-	}
-	return last
-}
-
 // trailingAssistant returns the decoded text of a message that the model is to go
 // on with: an assistant's, without calls. ok is false for any other message.
 func trailingAssistant(message []byte) (text []byte, ok bool) {

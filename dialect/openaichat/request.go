@@ -36,7 +36,7 @@ func (Dialect) Parse(body []byte) (*dialect.Request, error) {
 	if jsonwalk.KindOf(messages) != jsonwalk.KindArray {
 		return nil, ErrMessages
 	}
-	r.Prefill, _ = trailingAssistant(lastElement(messages))
+	r.Prefill, _ = trailingAssistant(jsonwalk.Last(messages))
 	return r, nil
 }
 

@@ -3,7 +3,6 @@ package openairesponses
 import (
 	"bytes"
 	"fmt"
-	"unicode"
 
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/turn"
@@ -40,9 +39,9 @@ func collect(said *turn.Snapshot, prefill bool) (items [][]byte, prose []byte, e
 		case e.raw != nil:
 			items = append(items, e.raw)
 		case end && prefill:
-			items = append(items, inProgress(rstrip(e.words), e.phase))
+			items = append(items, inProgress(jsonwalk.TrimRight(e.words), e.phase))
 		case end:
-			items = append(items, message(rstrip(e.words), e.phase))
+			items = append(items, message(jsonwalk.TrimRight(e.words), e.phase))
 		default:
 			items = append(items, message(e.words, e.phase))
 		}
@@ -86,7 +85,7 @@ func (c *collector) take(said *turn.Snapshot, n int) error {
 			return nil
 		}
 		c.flush()
-		if b.Closed && len(b.Signature) > 0 && !marked(b.Signature) && b.Stage&whole != 0 {
+		if b.Closed && len(b.Signature) > 0 && !turn.DropMarked(b.Signature) && b.Stage&whole != 0 {
 			c.thought = b.Raw
 		}
 	case turn.Hosted, turn.HostedResult:
@@ -120,7 +119,7 @@ func (c *collector) prose(said *turn.Snapshot, n int) {
 	case raw != nil && len(c.out) > 0 && string(c.out[len(c.out)-1].raw) == string(raw):
 		return // a part of what was kept whole
 	}
-	c.now.words = append(c.now.words, even(b.Text)...)
+	c.now.words = append(c.now.words, jsonwalk.Paired(b.Text)...)
 }
 
 // message is an assistant message of a request. Its text goes without ids: without its reasoning item, an item under its
@@ -164,18 +163,4 @@ func answered(said *turn.Snapshot, n int) bool {
 		}
 	}
 	return false
-}
-
-// even leaves out the first half of a pair whose second half never came: alone it is no character.
-func even(body []byte) []byte {
-	if jsonwalk.EndsInHighSurrogate(body) {
-		return body[:len(body)-len(`\ud83d`)]
-	}
-	return body
-}
-
-// rstrip cuts trailing white space off an escaped body and keeps the rest as it was spelled.
-func rstrip(body []byte) []byte {
-	kept := bytes.TrimRightFunc(jsonwalk.Unescape(nil, body), unicode.IsSpace)
-	return body[:len(body)-len(jsonwalk.CutBody(body, len(kept)))]
 }

@@ -81,7 +81,7 @@ func prolong(r *dialect.Request, items [][]byte) []byte {
 	default: // a stored prompt speaks for the caller
 		return jsonwalk.SetMember(nil, r.Body, "input", list(items))
 	}
-	last := lastElement(old)
+	last := jsonwalk.Last(old)
 	if last == nil {
 		return jsonwalk.SetMember(nil, r.Body, "input", list(items))
 	}
@@ -104,7 +104,7 @@ func prolong(r *dialect.Request, items [][]byte) []byte {
 func extension(body, last, item []byte) (at int, more []byte, ok bool) {
 	content := jsonwalk.Get(last, "content")
 	if jsonwalk.KindOf(content) == jsonwalk.KindArray {
-		content = jsonwalk.Get(lastElement(content), "text")
+		content = jsonwalk.Get(jsonwalk.Last(content), "text")
 	}
 	if _, isText := jsonwalk.String(content); !isText || text(jsonwalk.Get(item, "role")) != "assistant" {
 		return 0, nil, false

@@ -89,7 +89,7 @@ func heirlooms(said *turn.Snapshot) (out []dialect.Heirloom) {
 		h := dialect.Heirloom{ID: text(itemID(said, n)), Item: nothing}
 		item := finishedItem(said, n)
 		if b.Kind == turn.Reasoning {
-			if thought = nil; item != nil && len(b.Signature) > 0 && !marked(b.Signature) {
+			if thought = nil; item != nil && len(b.Signature) > 0 && !turn.DropMarked(b.Signature) {
 				thought = item
 			}
 			out = append(out, h)

@@ -27,9 +27,5 @@ func dropMarked(item []byte) bool {
 		return false
 	}
 	signature, _ := jsonwalk.String(jsonwalk.Get(item, "encrypted_content"))
-	return marked(signature)
+	return turn.DropMarked(signature)
 }
-
-// marked reports whether a signature body is that of a reasoning item which a restart left behind (DESIGN §3). Real ones
-// are base64 and hold no dot.
-func marked(signature []byte) bool { return bytes.HasSuffix(signature, []byte(turn.DropMark)) }

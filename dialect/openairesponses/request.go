@@ -48,7 +48,7 @@ func readMember(r *dialect.Request, key string, val []byte) {
 	case "stream":
 		r.Stream, _ = jsonwalk.Bool(val)
 	case "input":
-		r.Prefill = openText(lastElement(val))
+		r.Prefill = openText(jsonwalk.Last(val))
 		readItems(r, val)
 	case "max_output_tokens":
 		if n, ok := jsonwalk.Int(val); ok && n > 0 {
@@ -159,12 +159,4 @@ func readItems(r *dialect.Request, input []byte) {
 			readTools(r, jsonwalk.Get(item, "tools"))
 		}
 	}
-}
-
-func lastElement(arr []byte) (last []byte) {
-	es := jsonwalk.Elements(arr)
-	for v, ok := es.Next(); ok; v, ok = es.Next() {
-		last = v
-	}
-	return last
 }

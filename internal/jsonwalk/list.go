@@ -21,6 +21,18 @@ func All(arr []byte) (out [][]byte) {
 	return out
 }
 
+// Last returns the last element of an array, aliasing it; nil if it has none or is malformed.
+func Last(arr []byte) (last []byte) {
+	es := Elements(arr)
+	for v, ok := es.Next(); ok; v, ok = es.Next() {
+		last = v
+	}
+	if es.Err() != nil {
+		return nil
+	}
+	return last
+}
+
 // Cut appends the patches of body that take the dropped elements out of an array,
 // each run with the comma in front of it, or behind it where nothing is kept in
 // front. elements were cut from body, in order.

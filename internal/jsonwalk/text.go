@@ -2,6 +2,7 @@ package jsonwalk
 
 import (
 	"bytes"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -115,6 +116,24 @@ func EndsInHighSurrogate(body []byte) bool {
 		slashes++
 	}
 	return slashes%2 == 1 // An even run means that the last backslash is itself escaped, and "uD83D" is text.
+}
+
+// Paired leaves out the first half of a surrogate pair at the end of body whose second half never came: alone it is no
+// character.
+func Paired(body []byte) []byte {
+	if EndsInHighSurrogate(body) {
+		return body[:len(body)-len(`\ud83d`)]
+	}
+	return body
+}
+
+// Blank reports whether body decodes to white space only, or to nothing.
+func Blank(body []byte) bool { return len(bytes.TrimSpace(Unescape(nil, body))) == 0 }
+
+// TrimRight cuts white space off the end of body and keeps the rest as it was spelled, aliasing it.
+func TrimRight(body []byte) []byte {
+	kept := bytes.TrimRightFunc(Unescape(nil, body), unicode.IsSpace)
+	return body[:len(body)-len(CutBody(body, len(kept)))]
 }
 
 // decode reads the code point at the start of body and the number of body bytes it takes. A malformed escape, which a
