@@ -38,8 +38,7 @@ func (j *journal) later(key checkpoint.TurnKey) {
 	l.all[j] = key
 	if !l.on {
 		l.on = true
-		j.srv.work.Add(1)
-		go j.srv.seeToLatecomers()
+		j.srv.retry(lateEvery, l.claim)
 	}
 }
 
@@ -63,31 +62,15 @@ func (j *journal) keep(p relay.Persist) bool {
 	return true
 }
 
-// seeToLatecomers claims turns until there are none left to be claimed. It is one
-// goroutine for all, one claim after the other: what just came back is not rushed.
-func (s *Server) seeToLatecomers() {
-	defer s.work.Done()
-	t := time.NewTicker(lateEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-s.closed:
-			return
-		case <-t.C:
-		}
-		for {
-			j, key := s.latecomers.next()
-			if j == nil {
-				break
-			}
-			if !j.claim(key) {
-				break // the store is away still
-			}
-		}
-		if s.latecomers.leave() {
-			return
+// claim claims turns, one after the other: a store that just came back is not rushed.
+// It reports whether nobody is left.
+func (l *latecomers) claim() (done bool) {
+	for j, key := l.next(); j != nil; j, key = l.next() {
+		if !j.claim(key) {
+			break // the store is away still
 		}
 	}
+	return l.leave()
 }
 
 // next returns a turn that is still to be claimed, and forgets those that are not.

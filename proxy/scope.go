@@ -70,22 +70,7 @@ func (s *Server) keyScopes(key []byte) {
 	if !ok || s.ownStore || s.agree(kept, fresh) {
 		return
 	}
-	s.work.Add(1)
-	go func() {
-		defer s.work.Done()
-		t := time.NewTicker(secretRetry)
-		defer t.Stop()
-		for {
-			select {
-			case <-s.closed:
-				return
-			case <-t.C:
-			}
-			if s.agree(kept, fresh) {
-				return
-			}
-		}
-	}()
+	s.retry(secretRetry, func() bool { return s.agree(kept, fresh) })
 }
 
 // agree takes the key that the store keeps. It reports whether that is settled.

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"sync/atomic"
 	"testing"
 )
 
@@ -21,17 +20,7 @@ func TestScopeByAHeader(t *testing.T) {
 		{"the name as a credential", []string{"Authorization: one"}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var over atomic.Bool
-			p := newProvider(t, func(a *asked) {
-				if over.Load() {
-					sp.answer(a)
-					return
-				}
-				a.stream()
-				a.chunks(sp.head...)
-				a.chunk(sp.text(said))
-				a.hang()
-			})
+			p, over := sp.hanging(t)
 			byHeader := func(c *Config) { c.ScopeHeader = "x-tenant" }
 			c := newCommon()
 			one, v := replica(t, p, c, byHeader)

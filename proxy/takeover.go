@@ -116,6 +116,27 @@ func (s *Server) offer(index checkpoint.Index, ask checkpoint.AskKey, f checkpoi
 	s.behind(func(ctx context.Context) { _ = index.Offer(ctx, ask, f) }) // without it the turn is found by name only
 }
 
+// retry asks do again and again, from a goroutine of its own, until it is done or the
+// server is closed.
+func (s *Server) retry(every time.Duration, do func() (done bool)) {
+	s.work.Add(1)
+	go func() {
+		defer s.work.Done()
+		t := time.NewTicker(every)
+		defer t.Stop()
+		for {
+			select {
+			case <-s.closed:
+				return
+			case <-t.C:
+			}
+			if do() {
+				return
+			}
+		}
+	}()
+}
+
 // behind does something to the store behind everybody's back.
 func (s *Server) behind(do func(context.Context)) {
 	s.work.Add(1)

@@ -128,6 +128,22 @@ type speaker struct {
 	tail            int // how much of what was said a continuation repeats
 }
 
+// hanging is a provider that says the beginning of a text and no more, until it is over
+// with that: then it goes on with whatever is asked.
+func (s *speaker) hanging(t *testing.T) (p *provider, over *atomic.Bool) {
+	over = new(atomic.Bool)
+	return newProvider(t, func(a *asked) {
+		if over.Load() {
+			s.answer(a)
+			return
+		}
+		a.stream()
+		a.chunks(s.head...)
+		a.chunk(s.text(said))
+		a.hang()
+	}), over
+}
+
 var speakers = []speaker{
 	{
 		name: "chat", path: "/v1/chat/completions", ask: chatAsk, tail: 40,
@@ -530,31 +546,29 @@ func TestOrphanIsAdoptedOnce(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			var over atomic.Bool
-			p := newProvider(t, func(a *asked) {
-				if over.Load() {
-					sp.answer(a)
-					return
-				}
-				a.stream()
-				a.chunks(sp.head...)
-				a.chunk(sp.text(said))
-				a.hang()
-			})
+			p, over := sp.hanging(t)
 			c := newCommon()
 			one, v := replica(t, p, c)
 			two, _ := replica(t, p, c, func(cfg *Config) { cfg.AdoptRetriesOnly = tc.only })
 			cl := dial(t, one.addr).post(sp.path, sp.ask, "Authorization: Bearer a")
 			first := cl.response()
 			until(t, first.Body, "runs into")
+			who := one.scope(parseHeader([]byte("Authorization: Bearer a\r\n")))
+			fp := (&request{method: "POST", target: sp.path, body: []byte(sp.ask)}).fingerprint()
+			turnOf := checkpoint.Turn(who, checkpoint.RunID(first.Header.Get(headerRun)), fp)
 			if tc.abandon {
 				cl.c.Close()
 				one.notes.outcome(t)
 				eventually(t, "nothing is in flight", func() bool { return one.Stats().Live == 0 })
+				// It is written behind the stream's back: killed before that, the
+				// process leaves an orphan, and rightly so.
+				eventually(t, "the record says so", func() bool {
+					rec, err := c.Get(context.Background(), turnOf)
+					return err == nil && rec.State.Phase == checkpoint.Abandoned
+				})
 			} else {
 				eventually(t, "a flush", func() bool {
-					fp := (&request{method: "POST", target: sp.path, body: []byte(sp.ask)}).fingerprint()
-					rec, err := c.Get(context.Background(), checkpoint.Turn(one.scope(parseHeader([]byte("Authorization: Bearer a\r\n"))), checkpoint.RunID(first.Header.Get(headerRun)), fp))
+					rec, err := c.Get(context.Background(), turnOf)
 					return err == nil && len(rec.Log) > 100
 				})
 			}
@@ -637,17 +651,7 @@ func TestSubAgentsDoNotFenceEachOther(t *testing.T) {
 func TestDrainedTurnGoesOnElsewhere(t *testing.T) {
 	for _, sp := range speakers {
 		t.Run(sp.name, func(t *testing.T) {
-			var over atomic.Bool
-			p := newProvider(t, func(a *asked) {
-				if over.Load() {
-					sp.answer(a)
-					return
-				}
-				a.stream()
-				a.chunks(sp.head...)
-				a.chunk(sp.text(said))
-				a.hang()
-			})
+			p, over := sp.hanging(t)
 			c := newCommon()
 			one, _ := replica(t, p, c)
 			two, _ := replica(t, p, c)
@@ -715,17 +719,7 @@ func TestRunIsNamedByItsIdempotencyKey(t *testing.T) {
 func TestNewestFollowerInherits(t *testing.T) {
 	for _, sp := range speakers {
 		t.Run(sp.name, func(t *testing.T) {
-			var over atomic.Bool
-			p := newProvider(t, func(a *asked) {
-				if over.Load() {
-					sp.answer(a)
-					return
-				}
-				a.stream()
-				a.chunks(sp.head...)
-				a.chunk(sp.text(said))
-				a.hang()
-			})
+			p, over := sp.hanging(t)
 			c := newCommon()
 			one, v := replica(t, p, c)
 			two, _ := replica(t, p, c)
