@@ -121,3 +121,35 @@ func (s *Store) loadOffers() {
 		}
 	}
 }
+
+// keySize is that of all keys of files, in bytes.
+const keySize = len(checkpoint.MemoKey{})
+
+// eachKeyed reads every file of dir that is named by a key. What an interrupted write
+// left of one is removed; foreign files stay.
+func eachKeyed(dir string, do func(key [keySize]byte, path string, b []byte) error) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		name, half := strings.CutSuffix(f.Name(), ".tmp")
+		raw, err := hex.DecodeString(name)
+		if err != nil || len(raw) != keySize {
+			continue
+		}
+		path := filepath.Join(dir, f.Name())
+		if half {
+			err = os.Remove(path)
+		} else {
+			var b []byte
+			if b, err = os.ReadFile(path); err == nil {
+				err = do([keySize]byte(raw), path, b)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -3,14 +3,12 @@ package filestore
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -151,32 +149,18 @@ func (s *Store) dropMemo(key checkpoint.MemoKey) {
 // write and what makes no sense go; a newer release's and foreign files stay.
 func (s *Store) loadMemos() error {
 	s.memos.all = map[checkpoint.MemoKey]memoFile{}
-	dir := filepath.Join(s.c.Dir, "memos")
-	files, err := os.ReadDir(dir)
+	err := eachKeyed(filepath.Join(s.c.Dir, "memos"), func(key [keySize]byte, path string, b []byte) error {
+		switch until, _, err := decodeMemo(b); {
+		case errors.Is(err, checkpoint.ErrVersion):
+		case err != nil:
+			return os.Remove(path)
+		default:
+			s.memos.note(key, memoFile{until, int64(len(b))})
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	for _, f := range files {
-		name := strings.TrimSuffix(f.Name(), ".tmp")
-		raw, err := hex.DecodeString(name)
-		if err != nil || len(raw) != len(checkpoint.MemoKey{}) {
-			continue
-		}
-		path := filepath.Join(dir, f.Name())
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		until, _, err := decodeMemo(b)
-		switch half := name != f.Name(); {
-		case !half && errors.Is(err, checkpoint.ErrVersion):
-		case half || err != nil:
-			if err := os.Remove(path); err != nil {
-				return err
-			}
-		default:
-			s.memos.note(checkpoint.MemoKey(raw), memoFile{until, int64(len(b))})
-		}
 	}
 	s.pruneMemos(s.now())
 	return nil

@@ -3,14 +3,12 @@ package filestore
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -117,44 +115,23 @@ func (s *Store) loadRuns() error {
 	r := &Runs{s: s, unread: map[ledger.RunKey]error{}}
 	r.memory = ledger.NewMemory(ledger.MemoryConfig{Clock: r.clock, TTL: s.c.RunTTL, MaxTotal: s.c.MaxRuns, Forgot: r.forget})
 	s.runs = r
-	dir := filepath.Join(s.c.Dir, "runs")
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
 	var found []runFile
-	for _, f := range files {
-		path := filepath.Join(dir, f.Name())
-		name := strings.TrimSuffix(f.Name(), ".tmp")
-		raw, err := hex.DecodeString(name)
-		switch {
-		case err != nil || len(raw) != len(ledger.RunKey{}):
-			continue
-		case name != f.Name():
-			if err := os.Remove(path); err != nil {
-				return err
-			}
-			continue
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		one, whole, err := decodeRun(b, ledger.RunKey(raw), s.c.Seal)
+	err := eachKeyed(filepath.Join(s.c.Dir, "runs"), func(key [keySize]byte, path string, b []byte) error {
+		one, whole, err := decodeRun(b, key, s.c.Seal)
 		switch {
 		case err == nil:
 			found = append(found, one)
 		case whole && !one.at.IsZero() && s.now().Sub(one.at) >= s.c.RunTTL:
-			if err := os.Remove(path); err != nil {
-				return err
-			}
+			return os.Remove(path)
 		case whole:
 			r.unread[one.key] = err
 		default:
-			if err := os.Rename(path, path+".corrupt"); err != nil {
-				return err
-			}
+			return os.Rename(path, path+".corrupt")
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(found, func(a, b runFile) int { return a.at.Compare(b.at) })
 	for _, f := range found {
