@@ -28,25 +28,13 @@ func (Dialect) NewFold() dialect.Fold { return &fold{whole: jsonfold.New()} }
 // message_delta tells.
 type fold struct {
 	whole   *jsonfold.Value
-	blocks  []*foldedBlock
+	blocks  jsonfold.Blocks // their inputs are the arguments as they were streamed
 	begun   bool
 	stopped bool
 }
 
-type foldedBlock struct {
-	index int64
-	value *jsonfold.Value
-	input []byte // the arguments as they were streamed, decoded
-}
-
 // Size implements [dialect.Fold].
-func (f *fold) Size() int {
-	n := f.whole.Size()
-	for _, b := range f.blocks {
-		n += b.value.Size() + len(b.input)
-	}
-	return n
-}
+func (f *fold) Size() int { return f.whole.Size() + f.blocks.Size() }
 
 // Add implements [dialect.Fold].
 func (f *fold) Add(e sse.Event) {
@@ -59,16 +47,11 @@ func (f *fold) Add(e sse.Event) {
 		if !ok {
 			return
 		}
-		b := &foldedBlock{index: n, value: jsonfold.New()}
-		b.value.Set(jsonwalk.Get(e.Data, "content_block"))
-		f.blocks = append(f.blocks, b)
+		f.blocks.Open(n).Value.Set(jsonwalk.Get(e.Data, "content_block"))
 	case "content_block_delta":
 		n, _ := jsonwalk.Int(jsonwalk.Get(e.Data, "index"))
-		for i := len(f.blocks) - 1; i >= 0; i-- {
-			if f.blocks[i].index == n {
-				f.blocks[i].add(jsonwalk.Get(e.Data, "delta"))
-				return
-			}
+		if b := f.blocks.Newest(n); b != nil {
+			grow(b, jsonwalk.Get(e.Data, "delta"))
 		}
 	case "message_delta":
 		f.delta(e.Data)
@@ -77,8 +60,8 @@ func (f *fold) Add(e sse.Event) {
 	}
 }
 
-// add takes a delta. One of a type that is not known says in its members what is new of the block's.
-func (b *foldedBlock) add(delta []byte) {
+// grow takes a delta. One of a type that is not known says in its members what is new of the block's.
+func grow(b *jsonfold.Block, delta []byte) {
 	kind := text(jsonwalk.Get(delta, "type"))
 	w := jsonwalk.Members(delta)
 	for key, val, ok := w.Next(); ok; key, val, ok = w.Next() {
@@ -86,14 +69,14 @@ func (b *foldedBlock) add(delta []byte) {
 		case string(key) == "type":
 		case kind == "input_json_delta":
 			if string(key) == "partial_json" {
-				b.input = jsonwalk.Unescape(b.input, body)
+				b.Input = jsonwalk.Unescape(b.Input, body)
 			}
 		case kind == "citations_delta":
 			if string(key) == "citation" {
-				b.value.At("citations").Push().Set(val)
+				b.Value.At("citations").Push().Set(val)
 			}
 		default:
-			b.value.Named(key).Merge(val)
+			b.Value.Named(key).Merge(val)
 		}
 	}
 }
@@ -124,10 +107,10 @@ func (f *fold) Whole(dst []byte) (answer []byte, ok bool) {
 	all := f.whole.At("content")
 	all.Set([]byte("[]"))
 	for _, b := range f.blocks {
-		if len(b.input) > 0 && jsonwalk.Valid(b.input) {
-			b.value.At("input").Set(b.input)
+		if len(b.Input) > 0 && jsonwalk.Valid(b.Input) {
+			b.Value.At("input").Set(b.Input)
 		}
-		all.Push().Set(b.value.Append(nil))
+		all.Push().Set(b.Value.Append(nil))
 	}
 	return f.whole.Append(dst), true
 }

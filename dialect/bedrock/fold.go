@@ -10,14 +10,8 @@ import (
 // fold makes the answer of Converse of the frames of ConverseStream.
 type fold struct {
 	whole   *jsonfold.Value
-	blocks  []*foldedBlock
+	blocks  jsonfold.Blocks // their inputs are the arguments of a toolUse as they were streamed
 	stopped bool
-}
-
-type foldedBlock struct {
-	index int64
-	value *jsonfold.Value
-	input []byte // the arguments of a toolUse as they were streamed, decoded
 }
 
 // NewFold implements [dialect.Upgrader].
@@ -28,13 +22,7 @@ func (Converse) NewFold() dialect.Fold {
 }
 
 // Size implements [dialect.Fold].
-func (f *fold) Size() int {
-	n := f.whole.Size()
-	for _, b := range f.blocks {
-		n += b.value.Size() + len(b.input)
-	}
-	return n
-}
+func (f *fold) Size() int { return f.whole.Size() + f.blocks.Size() }
 
 // Add implements [dialect.Fold].
 func (f *fold) Add(e sse.Event) {
@@ -46,11 +34,11 @@ func (f *fold) Add(e sse.Event) {
 		b := f.of(p.index)
 		w := jsonwalk.Members(p.start)
 		for key, val, ok := w.Next(); ok; key, val, ok = w.Next() {
-			b.value.Named(key).Update(val)
+			b.Value.Named(key).Update(val)
 		}
 	case "contentBlockDelta":
 		p, _ := readPayload(e.Data)
-		f.of(p.index).add(p.delta)
+		grow(f.of(p.index), p.delta)
 	case "messageStop", "metadata":
 		f.stopped = f.stopped || string(e.Name) == "messageStop"
 		w := jsonwalk.Members(e.Data)
@@ -63,31 +51,27 @@ func (f *fold) Add(e sse.Event) {
 }
 
 // of is the block with an index. Text has no start of its own.
-func (f *fold) of(index []byte) *foldedBlock {
+func (f *fold) of(index []byte) *jsonfold.Block {
 	n, _ := jsonwalk.Int(index)
-	for i := len(f.blocks) - 1; i >= 0; i-- {
-		if f.blocks[i].index == n {
-			return f.blocks[i]
-		}
+	if b := f.blocks.Newest(n); b != nil {
+		return b
 	}
-	b := &foldedBlock{index: n, value: jsonfold.New()}
-	f.blocks = append(f.blocks, b)
-	return b
+	return f.blocks.Open(n)
 }
 
-// add takes a delta. In the ordinary answer reasoning is one member that holds its words and their signature, citations
+// grow takes a delta. In the ordinary answer reasoning is one member that holds its words and their signature, citations
 // stand beside the text that they are of, and what runs at the provider answers in a list.
-func (b *foldedBlock) add(delta []byte) {
+func grow(b *jsonfold.Block, delta []byte) {
 	name, val := member(delta)
 	switch string(name) {
 	case "":
 	case "toolUse":
 		body, _ := jsonwalk.String(jsonwalk.Get(val, "input"))
-		b.input = jsonwalk.Unescape(b.input, body)
+		b.Input = jsonwalk.Unescape(b.Input, body)
 	case "reasoningContent":
 		w := jsonwalk.Members(val)
 		for key, val, ok := w.Next(); ok; key, val, ok = w.Next() {
-			in := b.value.Named(name)
+			in := b.Value.Named(name)
 			if string(key) != "redactedContent" {
 				in = in.At("reasoningText")
 			}
@@ -95,22 +79,22 @@ func (b *foldedBlock) add(delta []byte) {
 		}
 	case "text":
 		body, _ := jsonwalk.String(val)
-		if c := b.value.At("citationsContent"); !c.Empty() {
+		if c := b.Value.At("citationsContent"); !c.Empty() {
 			words(c, body)
 			return
 		}
-		b.value.At("text").Text(body)
+		b.Value.At("text").Text(body)
 	case "citation":
-		c := b.value.At("citationsContent")
-		if t := b.value.At("text"); t.IsText() {
+		c := b.Value.At("citationsContent")
+		if t := b.Value.At("text"); t.IsText() {
 			words(c, t.Body())
 			t.Drop()
 		}
 		c.At("citations").Push().Set(val)
 	case "toolResult":
-		b.value.Named(name).At("content").Extend(val)
+		b.Value.Named(name).At("content").Extend(val)
 	default:
-		b.value.Named(name).Merge(val)
+		b.Value.Named(name).Merge(val)
 	}
 }
 
@@ -131,13 +115,13 @@ func (f *fold) Whole(dst []byte) (answer []byte, ok bool) {
 	all := f.whole.At("output").At("message").At("content")
 	all.Set([]byte("[]"))
 	for _, b := range f.blocks {
-		if use := b.value.At("toolUse"); !use.Empty() || len(b.input) > 0 {
+		if use := b.Value.At("toolUse"); !use.Empty() || len(b.Input) > 0 {
 			use.At("input").Set([]byte("{}"))
-			if jsonwalk.Valid(b.input) {
-				use.At("input").Set(b.input)
+			if jsonwalk.Valid(b.Input) {
+				use.At("input").Set(b.Input)
 			}
 		}
-		all.Push().Set(b.value.Append(nil))
+		all.Push().Set(b.Value.Append(nil))
 	}
 	return f.whole.Append(dst), true
 }

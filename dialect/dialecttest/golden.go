@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,19 @@ var rewrite = flag.Bool("rewrite", false, "write want.txt of golden cases anew")
 func Golden(t *testing.T, d dialect.Dialect, dir string) []Case {
 	t.Helper()
 	return GoldenIn(t, d, dir, nil)
+}
+
+// GoldenAndRun is Golden, and Run with those of the cases that are not apart, the one
+// named first in front. id is what their messages are called.
+func GoldenAndRun(t *testing.T, d dialect.Dialect, dir, id, first string, apart ...string) {
+	t.Helper()
+	cases := slices.DeleteFunc(Golden(t, d, dir), func(c Case) bool { return slices.Contains(apart, c.Name) })
+	for i := range cases {
+		cases[i].ID = id
+	}
+	at := slices.IndexFunc(cases, func(c Case) bool { return c.Name == first })
+	cases[0], cases[at] = cases[at], cases[0]
+	Run(t, d, cases)
 }
 
 // GoldenIn is Golden for a [dialect.Framed]: stream.sse names the events and their

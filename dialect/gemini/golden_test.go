@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/unbroken-llm/unbroken/dialect/dialecttest"
@@ -13,12 +12,5 @@ import (
 var apart = []string{"broken", "checkpoints"}
 
 func TestGoldenAndBattery(t *testing.T) {
-	cases := dialecttest.Golden(t, Dialect{}, "testdata")
-	cases = slices.DeleteFunc(cases, func(c dialecttest.Case) bool { return slices.Contains(apart, c.Name) })
-	for i := range cases {
-		cases[i].ID = "resp-A1"
-	}
-	at := slices.IndexFunc(cases, func(c dialecttest.Case) bool { return c.Name == "text" })
-	cases[0], cases[at] = cases[at], cases[0]
-	dialecttest.Run(t, Dialect{}, cases)
+	dialecttest.GoldenAndRun(t, Dialect{}, "testdata", "resp-A1", "text", apart...)
 }
