@@ -237,6 +237,7 @@ func eventStream(salt string) http.Header {
 func (s *Server) settle(id int, d *drive) {
 	s.log.update(id, func(x *Exchange) {
 		x.Status, x.Applied, x.Events, x.Bytes = d.status, d.applied, d.sent, d.bytes
+		x.Spoke, x.Last = d.spoke, d.last
 	})
 }
 
