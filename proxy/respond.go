@@ -22,7 +22,7 @@ import (
 // one write per read and no goroutine or pipe between them. An error out of run
 // breaks the connection (HOUSE §12, points 1 and 9).
 type body struct {
-	srv   *Server
+	stall time.Duration // for the last chunk to be taken
 	conn  net.Conn
 	run   func(io.Writer) error
 	close func() // idempotent; also if run never was
@@ -41,7 +41,7 @@ func (b *body) WriteTo(w io.Writer) (int64, error) {
 	}
 	err := b.run(&c)
 	// What fasthttp still has to write is the last chunk.
-	_ = b.conn.SetWriteDeadline(time.Now().Add(b.srv.cfg.WriteStall))
+	_ = b.conn.SetWriteDeadline(time.Now().Add(b.stall))
 	return c.n, err
 }
 
@@ -156,7 +156,7 @@ const spreads = 2
 func (d *drive) comeBack(h *fasthttp.ResponseHeader, up upstream.Header, head *relay.Head) {
 	if !up.Has("Retry-After") && !up.Has("retry-after-ms") {
 		least := head.RetryAfter
-		if room := min(spreads*d.srv.cfg.Breaker.Open, planner.MaxRetryAfter-least); room > 0 {
+		if room := min(spreads*d.req.under.cfg.Breaker.Open, planner.MaxRetryAfter-least); room > 0 {
 			least += rand.N(room)
 		}
 		h.Set("Retry-After", strconv.FormatInt(int64((least+time.Second-1)/time.Second), 10))
@@ -200,7 +200,7 @@ func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, size in
 		s.send10(ctx, l, run, done)
 		return
 	}
-	ctx.Response.SetBodyStream(&body{srv: s, conn: l.conn, run: run, close: done, sized: size >= 0}, int(size))
+	ctx.Response.SetBodyStream(&body{stall: r.under.cfg.WriteStall, conn: l.conn, run: run, close: done, sized: size >= 0}, int(size))
 }
 
 // send10 serves a client that cannot read chunks: the end of the connection ends
