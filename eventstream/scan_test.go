@@ -124,7 +124,7 @@ func TestFramesOfOnePushLiveTogether(t *testing.T) {
 	for _, e := range kept {
 		got += line(e)
 	}
-	if got != want || len(kept) != 5 {
+	if got != want || len(kept) != 6 {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
