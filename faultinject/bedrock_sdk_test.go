@@ -16,7 +16,7 @@ import (
 
 func bedrockClient(t *testing.T, s *Server, scenario string) *bedrockruntime.Client {
 	t.Helper()
-	c, done := bedrocksdk.New(s.URL(), http.Header{HeaderScenario: {scenario}})
+	c, done := bedrocksdk.New(s.URL(), http.Header{HeaderScenario: {scenario}}, bedrocksdk.Once)
 	t.Cleanup(done)
 	return c
 }

@@ -17,19 +17,22 @@ import (
 )
 
 // New returns a client of the server at base, http://host:port with or without a path, and what closes its connections.
-// It sends h with every request, and does not retry.
-func New(base string, h http.Header) (c *bedrockruntime.Client, done func()) {
+// It sends h with every request.
+func New(base string, h http.Header, change ...func(*bedrockruntime.Options)) (c *bedrockruntime.Client, done func()) {
 	plain := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 	t := &http.Transport{DialTLSContext: plain, DisableCompression: true}
 	return bedrockruntime.New(bedrockruntime.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String("https://" + strings.TrimPrefix(base, "http://")), RetryMaxAttempts: 1,
+		Region: "us-east-1", BaseEndpoint: aws.String("https://" + strings.TrimPrefix(base, "http://")),
 		HTTPClient:              &http.Client{Transport: Owning{t, h}},
 		BearerAuthTokenProvider: bearer.StaticTokenProvider{Token: bearer.Token{Value: "key"}},
 		AuthSchemePreference:    []string{"httpBearerAuth"},
-	}), t.CloseIdleConnections
+	}, change...), t.CloseIdleConnections
 }
+
+// Once has a client try once.
+func Once(o *bedrockruntime.Options) { o.RetryMaxAttempts = 1 }
 
 // Owning gives the transport a request body of its own. This SDK closes its body when the head of the response is there,
 // and now and then net/http, which was about to close it itself, takes that for a broken request and closes the
