@@ -14,6 +14,14 @@ type Source struct {
 	Version string
 	Stats   func() proxy.Stats
 	Store   func() Store
+	Config  func() Config
+}
+
+// Config is how the configuration is doing.
+type Config struct {
+	Accepted, Refused int64     // reloads
+	Loaded            time.Time // when what is in force was read
+	Pending           int       // settings whose change waits for a restart
 }
 
 // Store is how the checkpoint store is doing.
@@ -64,6 +72,7 @@ func (r *reading) Collect(to chan<- prometheus.Metric) {
 	}
 	tell.of(ledgerLost, float64(st.Unledgered))
 	tell.store(r.Store())
+	tell.config(r.Config())
 }
 
 type teller chan<- prometheus.Metric
@@ -100,6 +109,13 @@ func (t teller) store(s Store) {
 	t.of(storeTurns, float64(s.BehindTurns))
 	t.of(storeDrops, float64(s.Drops))
 	t.of(storeFenced, float64(s.Fenced))
+}
+
+func (t teller) config(c Config) {
+	t.of(reloads, float64(c.Accepted), "accepted")
+	t.of(reloads, float64(c.Refused), "refused")
+	t.of(configLoaded, float64(c.Loaded.UnixMilli())/1000)
+	t.of(configPending, float64(c.Pending))
 }
 
 func truth(b bool) float64 {

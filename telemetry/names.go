@@ -139,6 +139,10 @@ var (
 	storeDrops  = Metric{"unbroken_store_drops_total", Counter, "Turns that the store gave up.", nil, nil}
 	storeFenced = Metric{"unbroken_store_fenced_total", Counter, "Writes refused because a turn had a newer owner.", nil, nil}
 
+	reloads       = Metric{"unbroken_config_reloads_total", Counter, "Configurations read while the process served: put in force, or refused for a problem.", []Label{answerLabel}, nil}
+	configLoaded  = Metric{"unbroken_config_loaded_timestamp_seconds", Gauge, "When the configuration that is in force was read.", nil, nil}
+	configPending = Metric{"unbroken_config_pending_settings", Gauge, "Settings whose change waits for a restart.", nil, nil}
+
 	later       = Metric{"unbroken_later_turns_total", Counter, "Requests for which something was done that an earlier turn had left to be done, and turns that could not leave it.", []Label{laterLabel}, nil}
 	ledgerLost  = Metric{"unbroken_ledger_lost_total", Counter, "Facts that did not reach the run ledger.", nil, nil}
 	ledgerSaves = Metric{"unbroken_ledger_saves_total", Counter, "Writes to the run ledger and how the store answered; changed: another writer was faster.", []Label{entryLabel}, nil}
@@ -155,6 +159,7 @@ func Metrics() []Metric {
 		upstreamLive, upstreamHealing, upstreamWaiting, healthy, breakers, breakerOpens,
 		flushes, losses, reclaimed, takeovers,
 		storeAway, storeLag, storeBehind, storeTurns, storeDrops, storeFenced,
+		reloads, configLoaded, configPending,
 		later, ledgerLost, ledgerSaves,
 	}
 }

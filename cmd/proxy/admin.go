@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,8 +36,9 @@ type adminServer struct {
 	http  *http.Server
 	srv   *proxy.Server
 	kept  *keeping
-	token string
+	conf  *reloader
 	since time.Time
+	token atomic.Pointer[string] // "" asks for none
 }
 
 // status is the body of /status.json.
@@ -78,7 +80,8 @@ type status struct {
 		Expanded     int64 `json:"expanded"`
 		Unremembered int64 `json:"unremembered"`
 	} `json:"later_turns"`
-	Store storeHealth `json:"store"`
+	Store  storeHealth `json:"store"`
+	Config reloadState `json:"config"`
 	// Breakers are those of an upstream and model that something went wrong with.
 	Breakers []breakerState `json:"breakers"`
 	// Upstreams tells how many protected streams each has, how many of them are
@@ -106,7 +109,7 @@ type upstreamState struct {
 	Healthy    float64 `json:"healthy_rate"`
 }
 
-func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping, seen *watching) (*adminServer, error) {
+func listenAdmin(addr string, h *house) (*adminServer, error) {
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("admin: listen on %s: the port is in use; stop what uses it or choose another with --admin (or --admin off)", addr)
@@ -114,7 +117,8 @@ func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping, seen *wat
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	a := &adminServer{l: l, srv: srv, kept: kept, token: token, since: time.Now()}
+	srv, kept, seen := h.srv, h.kept, h.seen
+	a := &adminServer{l: l, srv: srv, kept: kept, conf: h.conf, since: time.Now()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz)
@@ -127,7 +131,7 @@ func listenAdmin(addr, token string, srv *proxy.Server, kept *keeping, seen *wat
 		page.Runs, page.Run = api.Recent, api.ByKey
 	}
 	page.Routes(mux, a.guarded)
-	seen.metrics.Read(telemetry.Source{Version: shortVersion(), Stats: srv.Stats, Store: func() telemetry.Store { return kept.health().measured() }})
+	seen.metrics.Read(telemetry.Source{Version: shortVersion(), Stats: srv.Stats, Store: func() telemetry.Store { return kept.health().measured() }, Config: h.conf.measured})
 	mux.HandleFunc("GET /metrics", a.guarded(seen.metrics.Handler().ServeHTTP))
 	a.http = &http.Server{Handler: a.local(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	return a, nil
@@ -165,7 +169,7 @@ func withPort(host string) string {
 // sends to its provider, or for operators by the scope itself. Callers beyond this
 // machine show the token in a field of its own.
 func (a *adminServer) whose(r *http.Request) (checkpoint.Scope, error) {
-	if a.token != "" && !same(r.Header.Get(headerToken), a.token) {
+	if t := *a.token.Load(); t != "" && !same(r.Header.Get(headerToken), t) {
 		return checkpoint.Scope{}, fmt.Errorf("send %s with the admin token, besides the credential of the run's own requests", headerToken)
 	}
 	if named := r.Header.Get(headerScope); named != "" {
@@ -191,11 +195,8 @@ func same(a, b string) bool {
 
 // guarded asks for the token.
 func (a *adminServer) guarded(next http.HandlerFunc) http.HandlerFunc {
-	if a.token == "" {
-		return next
-	}
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !same(r.Header.Get("Authorization"), "Bearer "+a.token) {
+		if t := *a.token.Load(); t != "" && !same(r.Header.Get("Authorization"), "Bearer "+t) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "send Authorization: Bearer with the admin token", http.StatusUnauthorized)
 			return
@@ -232,7 +233,7 @@ func (a *adminServer) numbers() status {
 	s.Checkpoints.Unclaimed, s.Checkpoints.Dropped, s.Checkpoints.Unacked = n.Unclaimed, n.Dropped, n.Unacked
 	s.Checkpoints.Takeovers, s.Checkpoints.Unreadable = n.Takeovers, n.Unreadable
 	s.Later.Hinted, s.Later.Expanded, s.Later.Unremembered = n.Hinted, n.Expanded, n.Unremembered
-	s.Store = a.kept.health()
+	s.Store, s.Config = a.kept.health(), a.conf.state()
 	s.Breakers, s.Upstreams = []breakerState{}, []upstreamState{}
 	for _, b := range n.Breakers {
 		t := breakerState{Upstream: b.Upstream, Model: b.Model, State: b.State, Since: b.Since, Failures: b.Failures, Successes: b.Successes, Opened: b.Opened}

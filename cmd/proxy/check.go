@@ -29,8 +29,7 @@ func newCheck(env environment) *cobra.Command {
 			return nil
 		}
 		l := conf.load(env)
-		w := l.wire(io.Discard)
-		defer w.proxy.Client.Close()
+		l.wire(io.Discard)
 		if print {
 			l.print(env.out)
 		}
@@ -55,17 +54,42 @@ func (l *loading) print(to io.Writer) {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", f.key, shown(f.value.String()), l.origin(f.key))
 		}
 	}
+	for _, line := range l.forwards() {
+		fmt.Fprintln(w, line)
+	}
 	for _, p := range l.providersOrDefaults() {
 		name := keyUpstreams + "." + p.Name
 		table := p.fields(l.env.lookup)
 		for i := range table {
 			if text := table[i].value.String(); text != "" && text != "false" {
-				fmt.Fprintf(w, "%s.%s\t%s\t%s\n", name, table[i].key, text, p.from)
+				fmt.Fprintf(w, "%s.%s\t%s\t%s\n", name, table[i].key, text, p.origin(table[i].key))
 			}
 		}
 		for _, h := range p.Header {
-			fmt.Fprintf(w, "%s.headers.%s\t%s\t%s\n", name, h.Name, redact(h.Value), p.from)
+			fmt.Fprintf(w, "%s.headers.%s\t%s\t%s\n", name, h.Name, redact(h.Value), p.origin("headers."+h.Name))
 		}
+	}
+	for n, j := range l.settings.routes.list {
+		j.print(w, n)
+	}
+}
+
+// print writes route n, key by key.
+func (j *journey) print(to io.Writer, n int) {
+	say := func(key, text string) {
+		if text != "" && text != "false" && text != "0s" && text != "0" {
+			fmt.Fprintf(to, "%s[%d].%s\t%s\t%s\n", keyRoutes, n, key, text, j.origin(n, key))
+		}
+	}
+	table := j.fields()
+	for i := range table {
+		say(table[i].key, table[i].value.String())
+	}
+	for i, t := range j.Targets {
+		at := fmt.Sprintf("targets[%d]", i)
+		say(at+".upstream", t.Upstream)
+		say(at+".model", t.Model)
+		say(at+".for", t.For)
 	}
 }
 

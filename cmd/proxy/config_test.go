@@ -119,7 +119,7 @@ func TestCredentialsGoWhereTheProviderLooksForThem(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := provider{Upstream: proxy.Upstream{Name: tc.name, URL: tc.url}, credential: tc.secret, credentialHeader: tc.header}
-			if err := p.complete(); err != nil {
+			if _, err := p.complete(); err != nil {
 				t.Fatal(err)
 			}
 			if got := p.Credential.Name + ": " + p.Credential.Value; got != tc.want {
@@ -127,13 +127,16 @@ func TestCredentialsGoWhereTheProviderLooksForThem(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []provider{
-		{credentialHeader: "x-api-key"},
-		{credential: "a\x01b"},
-		{credential: "x", credentialHeader: "no header"},
+	for _, tc := range []struct {
+		bad provider
+		key string
+	}{
+		{provider{credentialHeader: "x-api-key"}, "credential_header"},
+		{provider{credential: "a\x01b"}, "credential"},
+		{provider{credential: "x", credentialHeader: "no header"}, "credential"},
 	} {
-		if bad.complete() == nil {
-			t.Errorf("%+v is taken", bad)
+		if key, err := tc.bad.complete(); err == nil || key != tc.key {
+			t.Errorf("%+v: %s: %v", tc.bad, key, err)
 		}
 	}
 }
@@ -184,7 +187,6 @@ func TestWireReadsTheFilesOfAnUpstream(t *testing.T) {
 	}
 	l := load(nothing(), origin{place: "--config", key: name}, nil)
 	w := l.wire(io.Discard)
-	defer w.proxy.Client.Close()
 	if len(l.problems) > 0 {
 		t.Fatal(l.problems)
 	}

@@ -22,6 +22,8 @@ type settings struct {
 	routes    routes
 	caFile    string
 	client    upstream.Config
+	forward   string // forward proxy, off, or empty for those of the environment
+	noForward string
 
 	proxy    proxy.Config // the parts that are plain values
 	store    string
@@ -91,7 +93,9 @@ func fields(s *settings, lookup func(string) (string, bool)) []field {
 		{"drain", "30s", "How long streams may go on after the first SIGTERM. What is left then ends with an error. A second signal ends everything at once.", d(&s.drain, 0, day), ""},
 
 		{keyUpstreams, "", "Providers by name: NAME=URL; in the file a URL or a mapping. openai, anthropic and gemini exist without being listed. Each is also reachable under /u/NAME/.", &s.upstreams, "Upstreams"},
-		{"ca_file", "", "Certificates (PEM file) to trust for upstreams, besides the system's.", path{&s.caFile}, ""},
+		{"ca_file", "", "Certificates (PEM file) to trust for upstreams and forward proxies, besides the system's.", path{&s.caFile}, ""},
+		{"proxy", "", "Forward proxy on the way to upstreams: http://, https:// or socks5://[user:password@]host:port; off for none. Empty: HTTPS_PROXY and HTTP_PROXY. Loopback addresses are always reached directly.", forwardProxy{&s.forward}, ""},
+		{"no_proxy", "", "Where it is not used: names (with their subdomains), addresses and networks, separated by commas. Empty: NO_PROXY.", freeText{&s.noForward}, ""},
 		{"dial_timeout", "10s", "Name resolution, connecting and TLS together.", d(&s.client.DialTimeout, ms, time.Hour), ""},
 
 		{keyRoutes, "", "Where requests for a model go, and where else: MODEL=UPSTREAM,UPSTREAM/MODEL …; in the file a list. * stands for any letters. docs/ROUTES.md has the rules.", &s.routes, "Routes"},

@@ -21,12 +21,14 @@ type loading struct {
 	from     map[string]origin
 	problems problems
 	env      environment
+	name     string   // of the file; "" for none
+	files    []string // what was read, or was to be
 }
 
 // load returns the settings, and every problem there is with them. The settings
 // are usable only if there is none.
 func load(env environment, file origin, flags []given) *loading {
-	l := &loading{settings: &settings{}, from: map[string]origin{}, env: env}
+	l := &loading{settings: &settings{}, from: map[string]origin{}, env: env, name: file.key}
 	l.fields = fields(l.settings, env.lookup)
 	for i := range l.fields {
 		if f := &l.fields[i]; f.def != "" {
@@ -76,6 +78,7 @@ func (l *loading) set(f *field, text string, from origin) {
 		return
 	}
 	l.from[f.key] = from
+	l.note(f.value, text)
 	for _, p := range l.settings.upstreams.list {
 		if p.from == (origin{}) { // it came with this text
 			p.from = from
@@ -85,6 +88,24 @@ func (l *loading) set(f *field, text string, from origin) {
 		if r.from == (origin{}) {
 			r.from = from
 		}
+	}
+}
+
+// note remembers the file that a value names.
+func (l *loading) note(v value, text string) {
+	switch v.(type) {
+	case path:
+	case secret, sealKeys:
+		name, isFile := strings.CutPrefix(text, "file:")
+		if !isFile {
+			return
+		}
+		text = name
+	default:
+		return
+	}
+	if text != "" {
+		l.files = append(l.files, text)
 	}
 }
 
@@ -127,6 +148,7 @@ func trimmed(names []string) []string {
 // file applies a file.
 func (l *loading) file(from origin) {
 	name := from.key
+	l.files = append(l.files, name)
 	entries, unreadable := readFile(name)
 	l.problems = append(l.problems, unreadable...)
 	keys := make([]string, len(l.fields))
@@ -138,7 +160,7 @@ func (l *loading) file(from origin) {
 		f := l.field(e.key)
 		switch {
 		case f == nil:
-			l.report(at, "unknown key"+didYouMean(e.key, keys))
+			l.report(at, "unknown key"+or(didYouMean(e.key, keys), "; unbroken check --example shows those that exist"))
 		case e.key == keyUpstreams:
 			l.providers(name, e)
 		case e.key == keyRoutes:
@@ -184,33 +206,35 @@ func (l *loading) provider(name string, p *provider, e entry) {
 next:
 	for _, k := range e.kids {
 		at := origin{fmt.Sprintf("%s:%d", name, k.line), keyUpstreams + "." + e.key + "." + k.key}
+		p.at[k.key] = at
 		if k.key == "headers" {
-			l.headers(at, p, k)
+			l.headers(name, at, p, k)
 			continue
 		}
 		for i := range table {
 			if table[i].key != k.key {
 				continue
 			}
-			if k.kind != "scalar" {
-				l.report(at, "must be one value, not a "+k.kind)
-			} else if err := table[i].value.set(k.text); err != nil {
-				l.report(at, err.Error())
-			}
+			l.note(table[i].value, k.text)
+			l.scalar(at, k, table[i].value)
 			continue next
 		}
-		l.report(at, "unknown key"+didYouMean(k.key, keys))
+		l.report(at, "unknown key"+or(didYouMean(k.key, keys), ": an upstream has "+strings.Join(keys, ", ")))
 	}
 }
 
-func (l *loading) headers(at origin, p *provider, all entry) {
+func (l *loading) headers(name string, at origin, p *provider, all entry) {
 	if all.kind != "mapping" {
-		l.report(at, "must be a mapping of header names to values")
+		l.report(at, "must be a mapping of header names to values, for instance X-Team: agents")
 		return
 	}
 	for _, h := range all.kids {
-		if err := p.addHeader(h.key, h.text); err != nil {
-			l.report(at, err.Error())
+		there := origin{fmt.Sprintf("%s:%d", name, h.line), at.key + "." + h.key}
+		p.at["headers."+h.key] = there
+		if h.kind != "scalar" {
+			l.report(there, "must be one value, not a "+h.kind)
+		} else if err := p.addHeader(h.key, h.text); err != nil {
+			l.report(there, err.Error())
 		}
 	}
 }

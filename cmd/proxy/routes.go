@@ -138,7 +138,7 @@ next:
 				continue next
 			}
 		}
-		l.report(at, "unknown key"+didYouMean(k.key, keys))
+		l.report(at, "unknown key"+or(didYouMean(k.key, keys), ": a route has "+strings.Join(keys, ", ")))
 	}
 }
 
@@ -185,7 +185,7 @@ func (l *loading) target(name string, j *journey, whole origin, e entry, t *prox
 		case "for":
 			l.scalar(at, k, path{&t.For})
 		default:
-			l.report(at, "unknown key"+didYouMean(k.key, []string{"upstream", "model", "for"}))
+			l.report(at, "unknown key"+or(didYouMean(k.key, []string{"upstream", "model", "for"}), ": a target has upstream, model, for"))
 		}
 	}
 }

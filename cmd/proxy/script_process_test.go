@@ -110,7 +110,7 @@ func logged(ts *testscript.TestScript, neg bool, args []string) {
 
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 	want(ts, neg, args, 2)
-	sig, ok := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT}[args[1]]
+	sig, ok := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}[args[1]]
 	if !ok {
 		ts.Fatalf("no signal %s", args[1])
 	}

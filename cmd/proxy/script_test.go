@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 //	start NAME ARGS…          run unbroken in the background until it says that it is ready;
 //	                          $NAME is then its base URL, $NAME_ADMIN that of the admin listener
 //	logged NAME REGEXP        wait until it has logged that
-//	signal NAME SIGNAL        TERM or INT
+//	signal NAME SIGNAL        TERM, INT or HUP
 //	exited NAME CODE          wait for its end; its output is then stdout and stderr
 //	http METHOD URL [HEADER:VALUE]… [@FILE]
 //	                          stdout is the status and the body

@@ -5,12 +5,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/upstream"
 )
 
 func newServe(env environment) *cobra.Command {
@@ -18,25 +21,32 @@ func newServe(env environment) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve (the default without a command)",
 		Long: "Serve until SIGTERM or SIGINT. The first one drains: streams in flight, and those\n" +
-			"that still come, may go on for --drain. The second one ends everything at once.",
+			"that still come, may go on for --drain. The second one ends everything at once.\n" +
+			"SIGHUP, or a change of the file, puts the settings in force for new requests\n" +
+			"(docs/CONFIG.md).",
 		Example: "  unbroken serve\n" +
 			"  unbroken serve --listen localhost:9000 --admin off\n" +
 			"  unbroken serve --config /etc/unbroken.yaml --idle 30s",
 		Args: noArgs,
 	}
 	conf := addConfigFlags(c)
-	c.RunE = func(c *cobra.Command, _ []string) error { return serve(c.Context(), env, conf.load(env)) }
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return serve(c.Context(), env, func() *loading { return conf.load(env) })
+	}
 	return c
 }
 
-// serve runs the proxy until ctx ends and the drain is over.
-func serve(ctx context.Context, env environment, l *loading) (err error) {
+// serve runs the proxy until ctx ends and the drain is over. read reads the settings.
+func serve(ctx context.Context, env environment, read func() *loading) (err error) {
+	l := read()
 	w := l.wire(env.err)
-	defer w.proxy.Client.Close()
 	if len(l.problems) > 0 {
 		return l.problems
 	}
 	s := l.settings
+	h := &house{client: upstream.New(w.dial), log: w.log, level: w.level, failed: make(chan error, 8)}
+	defer func() { h.client.Close() }()
+	w.proxy.Client = h.client
 	kept, err := openStore(s.store, s.seal, w.log)
 	if err != nil {
 		return err
@@ -56,24 +66,28 @@ func serve(ctx context.Context, env environment, l *loading) (err error) {
 	if err != nil {
 		return err
 	}
-	h := &house{srv: srv, kept: kept, seen: seen, drain: s.drain, failed: make(chan error, 8)}
+	h.srv, h.kept, h.seen = srv, kept, seen
+	h.cert.Store(w.cert)
+	h.adopt(s, w)
+	h.conf = newReloader(h, l, read)
 	defer func() { err = errors.Join(err, h.close()) }()
-	if err := h.open(s, w.tls); err != nil {
+	if err := h.open(s, w.cert != nil); err != nil {
 		return err
 	}
-	fmt.Fprintln(env.out, h.welcome(s, w.tls != nil))
+	defer h.conf.start(hangups(env, l))()
+	fmt.Fprintln(env.out, h.welcome(s, w.cert != nil))
 	w.log.Info("serving", "listen", h.front[0].Addr().String(), "admin", h.adminAddr(), "store", kept.name, "version", shortVersion())
 	if !loopback(s.listen) && l.ownCredential() {
 		w.log.Warn("whoever can reach the listener can use the credentials of the upstreams that have their own", "listen", s.listen)
 	}
 	select {
 	case <-ctx.Done():
-		w.log.Info("draining", "why", context.Cause(ctx).Error(), "in_flight", srv.Stats().Live, "at_most", s.drain.String())
+		w.log.Info("draining", "why", context.Cause(ctx).Error(), "in_flight", srv.Stats().Live, "at_most", h.patience().String())
 	case err = <-h.failed:
 		return err
 	}
 	if h.shutdown() != nil {
-		w.log.Warn("the drain is over and streams were cut; they ended with an error", "after", s.drain.String())
+		w.log.Warn("the drain is over and streams were cut; they ended with an error", "after", h.patience().String())
 		return nil
 	}
 	w.log.Info("drained")
@@ -82,31 +96,44 @@ func serve(ctx context.Context, env environment, l *loading) (err error) {
 
 // house is what serves: the proxy on its listeners, the admin server on its own.
 type house struct {
+	// immutable once it is open
 	srv    *proxy.Server
 	kept   *keeping
 	seen   *watching
 	front  []net.Listener
 	admin  *adminServer
-	drain  time.Duration
+	conf   *reloader
+	log    *slog.Logger
 	failed chan error
+
+	client *upstream.Client // the reloader's, while that runs
 	over   bool
+
+	// what a reload changes
+	level *slog.LevelVar
+	drain atomic.Int64                    // nanoseconds
+	cert  atomic.Pointer[tls.Certificate] // of the listener; nil: it speaks no TLS
 }
+
+// patience is how long a drain may take.
+func (h *house) patience() time.Duration { return time.Duration(h.drain.Load()) }
 
 // open listens everywhere before anything is served, so that a port that is
 // taken is told before anybody is let in.
-func (h *house) open(s *settings, over *tls.Config) (err error) {
+func (h *house) open(s *settings, secure bool) (err error) {
 	if h.front, err = proxy.Listen(s.listen); err != nil {
 		return err
 	}
 	if s.admin != off {
-		if h.admin, err = listenAdmin(s.admin, s.adminToken, h.srv, h.kept, h.seen); err != nil {
+		if h.admin, err = listenAdmin(s.admin, h); err != nil {
 			return err // close ends the rest
 		}
+		h.admin.token.Store(&s.adminToken)
 		go func() { h.fail("admin", h.admin.serve()) }()
 	}
 	for _, l := range h.front {
-		if over != nil {
-			l = tls.NewListener(l, over)
+		if secure {
+			l = tls.NewListener(l, h.listenerTLS())
 		}
 		go func() { h.fail("serve", h.srv.Serve(l)) }()
 	}
@@ -122,7 +149,7 @@ func (h *house) fail(what string, err error) {
 // shutdown drains; an error means that streams had to be cut.
 func (h *house) shutdown() error {
 	h.over = true
-	ctx, cancel := context.WithTimeout(context.Background(), h.drain)
+	ctx, cancel := context.WithTimeout(context.Background(), h.patience())
 	defer cancel()
 	return h.srv.Shutdown(ctx)
 }
@@ -130,7 +157,7 @@ func (h *house) shutdown() error {
 // close ends what is left, without a drain unless there was one.
 func (h *house) close() error {
 	if !h.over {
-		h.drain = 0
+		h.drain.Store(0)
 		_ = h.shutdown()
 	}
 	for _, l := range h.front {

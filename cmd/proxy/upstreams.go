@@ -20,7 +20,16 @@ type provider struct {
 	credentialHeader string
 	caFile           string
 	cert, key        string
-	from             origin // of its first line
+	from             origin            // of its first line
+	at               map[string]origin // of its keys in the file
+}
+
+// origin is where a key of it comes from.
+func (p *provider) origin(key string) origin {
+	if at, ok := p.at[key]; ok {
+		return at
+	}
+	return p.from
 }
 
 // upstreams is a value: NAME=URL, several of them separated by commas or spaces.
@@ -56,7 +65,7 @@ func (u *upstreams) has(name string) bool {
 
 // replace returns a new provider in the place of the one of that name.
 func (u *upstreams) replace(name string) *provider {
-	p := &provider{Upstream: proxy.Upstream{Name: name}}
+	p := &provider{Upstream: proxy.Upstream{Name: name}, at: map[string]origin{}}
 	for i := range u.list {
 		if u.list[i].Name == name {
 			u.list[i] = p
@@ -94,20 +103,16 @@ func (p *provider) addHeader(name, text string) error {
 	return nil
 }
 
-// complete derives what follows from the plain settings of p.
-func (p *provider) complete() error {
+// complete derives what follows from the plain settings of p. An error is about key.
+func (p *provider) complete() (key string, err error) {
 	if p.engine != "" {
-		rules, ok := dialect.EngineRules(p.engine)
-		if !ok {
-			return fmt.Errorf("engine %q is not known", p.engine)
-		}
-		p.Abilities = rules
+		p.Abilities, _ = dialect.EngineRules(p.engine) // it is one of dialect.Engines
 	}
 	if p.credential == "" {
 		if p.credentialHeader != "" {
-			return fmt.Errorf("credential_header without a credential: set both or none")
+			return "credential_header", fmt.Errorf("is set without a credential: set both or none")
 		}
-		return nil
+		return "", nil
 	}
 	name, text := p.credentialHeader, p.credential
 	if name == "" {
@@ -122,8 +127,8 @@ func (p *provider) complete() error {
 		text = "Bearer " + text
 	}
 	if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(text) {
-		return fmt.Errorf("its credential cannot be put into a header named %q", name)
+		return "credential", fmt.Errorf("cannot be put into a header named %q: write the name of a header into credential_header, and a credential of visible characters", name)
 	}
 	p.Credential = upstream.Field{Name: name, Value: text}
-	return nil
+	return "", nil
 }

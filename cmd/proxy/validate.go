@@ -15,8 +15,11 @@ const minKey = 16
 // validate checks what one setting alone cannot know.
 func (l *loading) validate() {
 	s := l.settings
-	if (s.tlsCert == "") != (s.tlsKey == "") {
+	switch {
+	case s.tlsCert != "" && s.tlsKey == "":
 		l.about("tls_cert", "tls_cert and tls_key go together: set both or none")
+	case s.tlsCert == "" && s.tlsKey != "":
+		l.about("tls_key", "tls_cert and tls_key go together: set both or none")
 	}
 	if s.admin != off && s.adminToken == "" && !loopback(s.admin) {
 		l.about("admin", "the admin listener would be open to the network: set admin_token, or listen on 127.0.0.1")
@@ -28,22 +31,27 @@ func (l *loading) validate() {
 		l.about("scope_key", "is too short: use at least 16 characters, for instance from openssl rand -hex 32")
 	}
 	for _, p := range s.upstreams.list {
-		at := p.from
 		if p.URL == "" {
-			l.report(at, "has no url")
+			l.report(p.from, "has no url: write for instance url: https://api.openai.com")
 			continue
 		}
-		if err := p.complete(); err != nil {
-			l.report(at, err.Error())
+		if key, err := p.complete(); err != nil {
+			l.report(p.origin(key), err.Error())
 			continue
 		}
-		if err := (proxy.Config{Upstreams: []proxy.Upstream{p.Upstream}}).Validate(); err != nil {
-			l.report(at, err.Error())
+		if err := valid(proxy.Upstream{Name: p.Name, URL: "https://localhost"}); err != nil {
+			l.report(p.from, err.Error())
+		} else if err := valid(p.Upstream); err != nil {
+			l.report(p.origin("url"), err.Error())
 		}
-		if (p.cert == "") != (p.key == "") {
-			l.report(at, "client_cert and client_key go together: set both or none")
+		switch {
+		case p.cert != "" && p.key == "":
+			l.report(p.origin("client_cert"), "client_cert and client_key go together: set both or none")
+		case p.cert == "" && p.key != "":
+			l.report(p.origin("client_key"), "client_cert and client_key go together: set both or none")
 		}
 	}
+	l.validateForward()
 	l.validateRoutes()
 }
 
@@ -53,12 +61,12 @@ func (l *loading) validateRoutes() {
 	s := l.settings
 	for _, p := range s.upstreams.list {
 		if u, err := url.Parse(p.URL); err == nil && port(s.listen) != "0" && u.Port() == port(s.listen) && loopback(net.JoinHostPort(u.Hostname(), "0")) {
-			l.report(p.from, "is the address that unbroken listens on: requests would go in a loop")
+			l.report(p.origin("url"), "is the address that unbroken listens on: requests would go in a loop")
 		}
 	}
 	var c proxy.Config
 	for _, p := range s.upstreams.list {
-		if p.URL == "" || (proxy.Config{Upstreams: []proxy.Upstream{p.Upstream}}).Validate() != nil {
+		if p.URL == "" || valid(p.Upstream) != nil {
 			return // what routes would say about it is not what is wrong
 		}
 		c.Upstreams = append(c.Upstreams, p.Upstream)
@@ -70,6 +78,9 @@ func (l *loading) validateRoutes() {
 		l.report(s.routes.list[p.Route].origin(p.Route, p.Key), p.What)
 	}
 }
+
+// valid says what is wrong with one upstream by itself.
+func valid(u proxy.Upstream) error { return proxy.Config{Upstreams: []proxy.Upstream{u}}.Validate() }
 
 // about reports a problem of a key, where its value comes from.
 func (l *loading) about(key, what string) { l.report(l.origin(key), what) }

@@ -15,17 +15,22 @@ import (
 
 // wired is what serving needs, made from settings. Nothing of it runs yet.
 type wired struct {
-	proxy proxy.Config
-	tls   *tls.Config // of the listener; nil: none
+	proxy proxy.Config // without a Client
+	dial  upstream.Config
+	cert  *tls.Certificate // of the listener; nil: it speaks no TLS
 	trace telemetry.TraceConfig
 	log   *slog.Logger
+	level *slog.LevelVar // of log
 }
 
 // wire reads the files that settings name, and builds.
 func (l *loading) wire(logTo io.Writer) *wired {
 	s := l.settings
-	w := &wired{proxy: s.proxy, log: logger(s, logTo)}
+	w := &wired{proxy: s.proxy, dial: s.client, level: &slog.LevelVar{}}
+	w.level.Set(s.logLevel)
+	w.log = logger(s.logFormat, w.level, logTo)
 	w.proxy.Log = w.log
+	w.dial.Proxy = l.forwarding()
 	w.trace = s.trace
 	w.trace.Version, w.trace.Log = shortVersion(), w.log
 	w.proxy.AdoptRetriesOnly = !s.adoptIdentical
@@ -35,9 +40,9 @@ func (l *loading) wire(logTo io.Writer) *wired {
 	if s.tlsCert != "" && s.tlsKey != "" {
 		cert, err := tls.LoadX509KeyPair(s.tlsCert, s.tlsKey)
 		if err != nil {
-			l.about("tls_cert", err.Error())
+			l.about("tls_cert", "cannot be used with tls_key: "+err.Error())
 		}
-		w.tls = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
+		w.cert = &cert
 	}
 	shared := l.trust(l.origin("ca_file"), s.caFile)
 	for _, p := range l.providersOrDefaults() {
@@ -47,7 +52,6 @@ func (l *loading) wire(logTo io.Writer) *wired {
 	for _, r := range s.routes.list {
 		w.proxy.Routes = append(w.proxy.Routes, r.Route)
 	}
-	w.proxy.Client = upstream.New(s.client)
 	return w
 }
 
@@ -88,7 +92,7 @@ func (l *loading) trust(at origin, name string) []byte {
 // providerTLS is nil if nothing differs from the defaults.
 func (l *loading) providerTLS(p *provider, shared []byte) *upstream.TLSOptions {
 	var o upstream.TLSOptions
-	own := l.trust(p.from, p.caFile)
+	own := l.trust(p.origin("ca_file"), p.caFile)
 	if len(shared)+len(own) > 0 {
 		pool, err := x509.SystemCertPool()
 		if err != nil {
@@ -101,7 +105,7 @@ func (l *loading) providerTLS(p *provider, shared []byte) *upstream.TLSOptions {
 	if p.cert != "" && p.key != "" {
 		cert, err := tls.LoadX509KeyPair(p.cert, p.key)
 		if err != nil {
-			l.report(p.from, "client certificate: "+err.Error())
+			l.report(p.origin("client_cert"), "cannot be used with client_key: "+err.Error())
 		}
 		o.Certificates = []tls.Certificate{cert}
 	}
@@ -111,9 +115,9 @@ func (l *loading) providerTLS(p *provider, shared []byte) *upstream.TLSOptions {
 	return &o
 }
 
-func logger(s *settings, to io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: s.logLevel}
-	if s.logFormat == "json" {
+func logger(format string, level slog.Leveler, to io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if format == "json" {
 		return slog.New(slog.NewJSONHandler(to, o))
 	}
 	return slog.New(slog.NewTextHandler(to, o))
