@@ -156,13 +156,19 @@ func (d *drive) step(in relay.Input) {
 // persist puts the log first: what leaves afterwards may rely on it. A turn that
 // another claim has taken over says no more here.
 func (d *drive) persist() {
+	w := d.allowance()
+	defer w.over()
 	if m := d.fx.Memo; m != nil {
-		d.srv.remember(d.req.under, d.srv.caller(d.req), d.srv.memos(d.req, d.told, m))
+		d.srv.remember(d.req.under, d.srv.caller(d.req), d.srv.memos(d.req, d.told, m), &w)
 	}
-	if d.fx.Turn != nil && d.page != nil {
-		d.page.commit(d.fx.Turn)
+	switch {
+	case d.page == nil:
+	case d.fx.Turn != nil:
+		d.page.commit(d.fx.Turn, &w)
+	case d.fx.Answer:
+		d.page.learn(d.fx.Client, &w)
 	}
-	if d.tail != nil || d.log.persist(d.fx.Persist) {
+	if d.tail != nil || d.log.persist(d.fx.Persist, &w) {
 		if d.fx.Persist.Durable && !d.away && d.superseded() {
 			d.standBack()
 		}
@@ -410,6 +416,7 @@ func (d *drive) end() {
 		d.heard.End(Outcome{At: time.Now(), Whose: whose, Token: d.tale.outcome, Summary: d.tale.sum})
 	}
 	d.log.close(&d.tale)
+	d.page.close(d.tale.unanswered() && !d.req.events)
 	d.seat.leave()
 	if d.outdone && d.tail == nil {
 		d.srv.tidy(d.seat.at.key, d.srv.owner)

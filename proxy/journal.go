@@ -26,7 +26,6 @@ const (
 type journal struct {
 	// immutable
 	srv    *Server
-	wait   time.Duration // for an acknowledgement
 	store  checkpoint.Store
 	direct bool              // the store is memory, which does not block
 	head   checkpoint.Record // the turn's identity
@@ -51,7 +50,7 @@ type journal struct {
 
 // newJournal is a journal of nothing, until hold.
 func (s *Server) newJournal(r *request, fp checkpoint.Fingerprint, life *lifeline) *journal {
-	return &journal{srv: s, store: s.store, wait: r.under.cfg.AckWait, direct: s.memory, life: life, head: checkpoint.Record{
+	return &journal{srv: s, store: s.store, direct: s.memory, life: life, head: checkpoint.Record{
 		Run: r.run, Fingerprint: fp, Dialect: r.speaks.Name(), Route: r.to.Name, Model: r.asks.Model,
 	}}
 }
@@ -116,9 +115,9 @@ func (j *journal) lose(err error) {
 	}
 }
 
-// persist appends p. It returns false when the turn has a newer owner, so that
+// persist appends p, and where it must be durable waits for that as long as w does. It returns false when the turn has a newer owner, so that
 // nothing more may leave.
-func (j *journal) persist(p relay.Persist) bool {
+func (j *journal) persist(p relay.Persist, w *allowance) bool {
 	if j.keep(p) {
 		return true
 	}
@@ -128,7 +127,7 @@ func (j *journal) persist(p relay.Persist) bool {
 	switch {
 	case !j.open:
 	case j.w != nil:
-		j.pass(p)
+		j.pass(p, w)
 	case j.direct:
 		if len(p.Log) > 0 {
 			j.appendNow(p)
@@ -138,7 +137,7 @@ func (j *journal) persist(p relay.Persist) bool {
 			j.queue(p)
 		}
 		if p.Durable {
-			j.await()
+			j.await(w)
 		}
 	}
 	j.mu.Lock()
@@ -147,16 +146,14 @@ func (j *journal) persist(p relay.Persist) bool {
 }
 
 // pass hands p to a store that writes behind.
-func (j *journal) pass(p relay.Persist) {
+func (j *journal) pass(p relay.Persist, w *allowance) {
 	if len(p.Log) > 0 {
 		j.w.Append(p.Offset, p.Log)
 	}
 	if !p.Durable || j.isLost() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), j.wait)
-	defer cancel()
-	switch err := j.w.Sync(ctx); {
+	switch err := j.w.Sync(w.left()); {
 	case err == nil:
 	case errors.Is(err, checkpoint.ErrFenced):
 		j.lose(err)
@@ -269,9 +266,9 @@ func (j *journal) answer() {
 	}
 }
 
-// await waits until the store has everything, or for AckWait. Giving up is
+// await waits until the store has everything, or as long as w does. Giving up is
 // counted: what is promised about takeovers is promised for acknowledged closes.
-func (j *journal) await() {
+func (j *journal) await(w *allowance) {
 	j.mu.Lock()
 	if !j.busy || j.lost {
 		j.mu.Unlock()
@@ -282,16 +279,12 @@ func (j *journal) await() {
 	}
 	acked := j.acked
 	j.mu.Unlock()
-	t := time.NewTimer(j.wait)
-	defer t.Stop()
-	select {
-	case <-acked:
+	if w.waits(acked) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		if len(j.behind) == 0 && !j.lost {
 			return
 		}
-	case <-t.C:
 	}
 	j.srv.counts.unacked.Add(1)
 }

@@ -47,7 +47,7 @@ func newRecall(store checkpoint.Store) recall {
 
 // remember keeps memos for a caller. The shared store has them, or the time is over,
 // when it returns: the next request may go to another process.
-func (s *Server) remember(t *terms, who checkpoint.Scope, memos []checkpoint.Memo) {
+func (s *Server) remember(t *terms, who checkpoint.Scope, memos []checkpoint.Memo, w *allowance) {
 	if len(memos) == 0 {
 		return
 	}
@@ -68,11 +68,7 @@ func (s *Server) remember(t *terms, who checkpoint.Scope, memos []checkpoint.Mem
 			s.counts.unremembered.Add(1)
 		}
 	})
-	late := time.NewTimer(t.cfg.AckWait)
-	defer late.Stop()
-	select {
-	case <-done:
-	case <-late.C:
+	if !w.waits(done) {
 		s.counts.unacked.Add(1)
 	}
 }

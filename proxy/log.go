@@ -28,6 +28,7 @@ type tale struct {
 	target  string // the last one
 	blame   interrupt.Blame
 	reasons []string
+	raw     bool // the provider's body passes unread
 }
 
 func (t *tale) begin(now time.Time) { t.began, t.outcome, t.end = now, "unfinished", relay.Abort }
@@ -69,6 +70,8 @@ func (d *drive) observe() {
 		case relay.NoteUnprotected:
 			if n.Reason == relay.StreamRefused {
 				d.unstream(n.Target)
+			} else {
+				d.tale.raw = true
 			}
 		case relay.NoteAttempt, relay.NoteSeam, relay.NoteHealed:
 		}
@@ -108,6 +111,17 @@ func (t *tale) tell(l *slog.Logger, r *request) {
 // completed reports whether the client has a whole answer.
 func (t *tale) completed() bool {
 	return t.end == relay.Clean && !strings.HasPrefix(t.outcome, "refused:") && !strings.HasPrefix(t.outcome, "failed:")
+}
+
+// unanswered reports whether the client has no end of the turn, and nobody else will.
+func (t *tale) unanswered() bool {
+	switch t.outcome {
+	case reasonFenced, outcomeBug, "failed:" + reasonFenced, "failed:" + reasonDraining:
+		return false // another connection carries the turn on, or may
+	case "client_gone", "slow_reader":
+		return !t.raw
+	}
+	return !t.raw && (strings.HasPrefix(t.outcome, "refused:") || strings.HasPrefix(t.outcome, "failed:"))
 }
 
 // whose tells whose doing the end was.

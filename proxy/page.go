@@ -26,12 +26,15 @@ type page struct {
 	who   checkpoint.Scope
 	teach dialect.Historian
 
-	mu   sync.Mutex // what follows is written in the order of the request's own facts
-	past dialect.History
-	came bool // arrive has come to its end
-	run  *ledger.Run
-	key  ledger.RunKey
-	id   checkpoint.RunID
+	settled bool // driver only: the end of the turn was told, or could not be
+
+	mu    sync.Mutex // what follows is written in the order of the request's own facts
+	past  dialect.History
+	came  bool // arrive has come to its end
+	noted bool // the run knows that the turn was asked for
+	run   *ledger.Run
+	key   ledger.RunKey
+	id    checkpoint.RunID
 	// parent is the run that this one goes on from, if it is to be a new one.
 	parent checkpoint.RunID
 }
@@ -59,7 +62,7 @@ func (s *Server) turnPage(r *request) *page {
 		// A long history takes milliseconds to read: the request is on its way
 		// meanwhile.
 		p.past = h.History(r.plain)
-		p.told(p.arrive(ctx))
+		p.told(p.arrive(ctx, true))
 	})
 	return p
 }
@@ -88,8 +91,11 @@ func (p *page) tell(ctx context.Context, a ledger.Act) (*ledger.Run, error) {
 	return r, err
 }
 
-// arrive finds the run that the request goes on with, and tells it the results.
-func (p *page) arrive(ctx context.Context) error {
+// arrive finds the run that the request goes on with, and tells it the results. asks:
+// the turn is to come, of which the run is told first: whoever reads it before the turn
+// is recorded, or after the process died that was to do so, must not take it for one
+// that waits to be asked. An application that reports needs no such word.
+func (p *page) arrive(ctx context.Context, asks bool) error {
 	r, err := p.find(ctx)
 	switch {
 	case err != nil:
@@ -103,6 +109,12 @@ func (p *page) arrive(ctx context.Context) error {
 		return nil
 	}
 	p.run = r
+	if asks && !r.Reports {
+		if p.run, err = p.tell(ctx, ledger.Infer{Lineage: lineage(p.past.Now)}); err != nil {
+			return err
+		}
+		p.noted = true
+	}
 	if err := p.results(ctx); err != nil {
 		return err
 	}
@@ -190,7 +202,8 @@ func (p *page) extended(ctx context.Context) (*ledger.Run, error) {
 
 // commit tells the ledger that the turn has ended, and waits a moment until it is
 // told: an application may ask for the batch as soon as it has it.
-func (p *page) commit(said *turn.Snapshot) {
+func (p *page) commit(said *turn.Snapshot, w *allowance) {
+	p.settled = true
 	c := ledger.Commit{
 		Model: p.req.asks.Model, Finish: said.End().Reason, Paused: said.End().Reason == "pause_turn", Calls: callsOf(said), Message: messageOf(said),
 	}
@@ -206,23 +219,70 @@ func (p *page) commit(said *turn.Snapshot) {
 		defer p.mu.Unlock()
 		c.Lineage = lineage(p.past.Now)
 		err := p.end(ctx, c)
-		p.srv.missed.note(p.key, err)
+		p.missing(err)
 		p.told(err)
 	})
-	t := time.NewTimer(p.req.under.cfg.AckWait)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
+	if !w.waits(done) {
 		p.srv.counts.unacked.Add(1)
 	}
+}
+
+// maxRead bounds what is read of an ordinary answer, in bytes.
+const maxRead = 16 << 20
+
+var errUnread = errors.New("an answer could not be read")
+
+// learn is commit for an ordinary answer. One that cannot be read may have asked for
+// anything.
+func (p *page) learn(answer []byte, w *allowance) {
+	if len(answer) <= maxRead {
+		if said, ok := dialect.Read(p.req.speaks, p.req.asks, answer); ok {
+			p.commit(said, w)
+			return
+		}
+	}
+	p.settled = true
+	p.srv.behind(func(context.Context) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.missing(errUnread)
+		p.told(errUnread)
+	})
+}
+
+// close is told the end of a stream whose turn was not committed. nothing: the client
+// has nothing of it that it could act on.
+func (p *page) close(nothing bool) {
+	if p == nil || p.settled {
+		return
+	}
+	p.settled = true
+	p.srv.behind(func(ctx context.Context) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch {
+		case !nothing && !p.noted:
+			p.missing(errUnread)
+		case nothing && p.noted:
+			_, err := p.tell(ctx, ledger.Lapse{Lineage: lineage(p.past.Now)})
+			p.told(err)
+		}
+	})
+}
+
+// missing remembers whether the turn is one that its run lacks; p.mu is held.
+func (p *page) missing(err error) {
+	if err != nil && p.came && p.run == nil && p.parent == "" {
+		return // there is no run that could lack it, and nothing is known of one
+	}
+	p.srv.missed.note(p.srv, p.key, lostTurn{p.who, lineage(p.past.Now)}, err)
 }
 
 // end commits the step to the run that the request went on with, to a branch of it
 // if another request was faster, or to a new one.
 func (p *page) end(ctx context.Context, c ledger.Commit) error {
 	if !p.came { // the ledger was away; it may be back
-		if err := p.arrive(ctx); err != nil {
+		if err := p.arrive(ctx, false); err != nil {
 			return err
 		}
 	}
@@ -240,6 +300,10 @@ func (p *page) end(ctx context.Context, c ledger.Commit) error {
 		}
 		if !errors.Is(err, ledger.ErrIllegal) && !errors.Is(err, ledger.ErrEnded) {
 			return err
+		}
+		if p.noted {
+			_, err = p.tell(ctx, ledger.Lapse{Lineage: c.Lineage}) // of this run it is no turn
+			p.told(err)
 		}
 		p.beside(p.run.ID)
 	}

@@ -124,11 +124,18 @@ func TestResultsAreKnownBeforeTheAnswer(t *testing.T) {
 		_, _ = allOf(dial(t, s.addr).post(c.path, c.withTools(c.plain(c.second)), ann, "Connection: close").response())
 	}()
 	<-asked2
+	var advice ledger.Answer
 	eventually(t, "the batch is finalized while the next inference is under way", func() bool {
-		return ledger.Recover(b.only(), ledger.Asker{}).Advice == ledger.NextStep
+		r := b.only()
+		advice = ledger.Recover(r, ledger.Asker{})
+		return r.Open() == nil
 	})
 	close(goOn)
 	<-done
+	// Whoever asks meanwhile is not told that the next inference is due, either.
+	if advice.Advice != ledger.Unknown || len(advice.Calls) != 0 {
+		t.Errorf("%s: %s", advice.Advice, advice.Reason)
+	}
 }
 
 // TestBranchesAreRunsOfTheirOwn: two requests that extend one history, and a request

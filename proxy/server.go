@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ type Server struct {
 	ledger     ledger.Store // nil: there is none
 	latecomers latecomers
 	missed     missed // turns that it lacks
+	ackClock   func(time.Duration) (context.Context, context.CancelFunc)
 	turns      *turns
 	terms      atomic.Pointer[terms] // what the next request is served under
 	abilities  *abilities
@@ -115,7 +117,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: c, store: c.Store,
+		cfg: c, store: c.Store, ackClock: acknowledging,
 		turns:      &turns{all: map[checkpoint.TurnKey]*atHand{}},
 		abilities:  newAbilities(),
 		gate:       newGate(&c),
