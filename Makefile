@@ -122,18 +122,28 @@ BENCHED := nginx haproxy redis-server
 APT     := $(if $(filter 0,$(shell id -u)),,sudo) apt-get
 
 .PHONY: bench
-bench: build bench-peers ## Compare with nginx, HAProxy and ReverseProxy, half an hour; writes bench/results
-	$(GO) run ./bench -unbroken bin/unbroken -scenarios flood,paced1000,paced250,idle5000,json,linear \
+bench: build bench-peers ## Compare with nginx, HAProxy and ReverseProxy, an hour; writes bench/results
+	$(GO) run ./bench -unbroken bin/unbroken -scenarios flood,paced1000,paced250,idle5000,json,body50,store250,linear,heal,faultrate \
 		-json bench/results/bench.json -html bench/results/bench.html $(ARGS) | tee bench/results/bench.txt
 
 .PHONY: bench-peers
 bench-peers:
 	@for p in $(BENCHED); do command -v $$p >/dev/null || $(APT) install -y --no-install-recommends $$p; done
 
+# What the baseline is of.
+CHECKED := -scenarios flood,paced250,json,body50 -peers nginx,unbroken-redis,unbroken-memory -baseline bench/baseline.json
+
 .PHONY: bench-check
 bench-check: build bench-peers ## Fail if a ratio to nginx is more than 15 % worse than bench/baseline.json
-	$(GO) run ./bench -unbroken bin/unbroken -scenarios flood,paced250,json -peers nginx,unbroken-redis,unbroken-memory \
-		-baseline bench/baseline.json $(ARGS)
+	$(GO) run ./bench -unbroken bin/unbroken $(CHECKED) $(ARGS)
+
+.PHONY: bench-baseline
+bench-baseline: build bench-peers ## Write bench/baseline.json anew
+	$(GO) run ./bench -unbroken bin/unbroken $(CHECKED) -write-baseline $(ARGS)
+
+.PHONY: soak
+soak: build bench-peers ## Half an hour of turns, a tenth of all attempts cut; fails if anything grows. Writes bench/results
+	$(GO) run ./bench -unbroken bin/unbroken -soak -out bench/results $(ARGS)
 
 .PHONY: bench-redis
 bench-redis: build ## What checkpoints cost Redis: bytes for each byte of text, commands a second

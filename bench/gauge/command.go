@@ -7,14 +7,78 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 )
+
+// flags are the bench's command line.
+type flags struct {
+	binary, scenarios, peers, provider, wire string
+	others                                   []Peer
+	rounds                                   int
+	settle, window                           time.Duration
+	json, html                               string
+	baseline                                 string
+	write                                    bool
+	heals, turns                             int
+
+	redis bool
+
+	soak      bool
+	soakFor   time.Duration
+	soakEvery time.Duration
+	soakOut   string
+	soakPeer  string
+
+	target Target
+	keyEnv string
+}
+
+func parse(args []string, binary string, log io.Writer) (*flags, error) {
+	c := &flags{}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(log)
+	f.StringVar(&c.binary, "unbroken", binary, "the unbroken binary; empty: it takes no part")
+	f.StringVar(&c.scenarios, "scenarios", "flood,paced1000,paced250,idle5000,json", "which to run, in order: those, body50, store250, linear (six of them), heal, faultrate")
+	f.StringVar(&c.peers, "peers", "direct,nginx,haproxy,reverse,unbroken-redis,unbroken-memory", "who takes part; empty: only those of -peer")
+	f.StringVar(&c.wire, "wire", "chat", "the protocol: chat (OpenAI Chat Completions) or messages (Anthropic)")
+	f.IntVar(&c.rounds, "rounds", 5, "measurements of each peer in each scenario of load")
+	f.DurationVar(&c.settle, "settle", 2*time.Second, "how long a load flows before it is measured")
+	f.DurationVar(&c.window, "window", 5*time.Second, "how long it is measured")
+	f.IntVar(&c.heals, "heals", HealSize.Turns/HealSize.Every, "turns that heal cuts, for each cause and proxy")
+	f.IntVar(&c.turns, "turns", RateSize.Turns, "turns of faultrate, for each rate and peer")
+	f.StringVar(&c.json, "json", "", "file for the samples")
+	f.StringVar(&c.html, "html", "", "file for the report")
+	f.StringVar(&c.baseline, "baseline", "", "file of ratios to compare with; a regression of more than 15 % is an error")
+	f.BoolVar(&c.write, "write-baseline", false, "write the ratios of this run to that file instead; those of other scenarios stay")
+	f.StringVar(&c.provider, "provider", "127.0.0.1:0", "where the simulated provider of the loads listens, which the peers that others start must ask")
+	f.Func("peer", "a proxy that runs already, NAME=http://HOST:PORT[,PID] (repeatable); its CPU and memory are those of PID. It takes part in loads", func(s string) error {
+		p, err := other(s)
+		c.others = append(c.others, p)
+		return err
+	})
+	f.BoolVar(&c.redis, "redis", false, "measure instead what checkpoints cost a Redis")
+	f.BoolVar(&c.soak, "soak", false, "load Unbroken for a long time instead, a tenth of all attempts cut, and fail if anything grows")
+	f.DurationVar(&c.soakFor, "for", SoakSize.For, "of the soak: how long")
+	f.DurationVar(&c.soakEvery, "every", SoakSize.Every, "of the soak: time between two looks")
+	f.StringVar(&c.soakOut, "out", "", "of the soak: directory for soak.json, soak.md and soak.svg")
+	f.StringVar(&c.soakPeer, "soak-peer", "unbroken-redis", "of the soak: unbroken-redis or unbroken-memory")
+	f.StringVar(&c.target.URL, "target", "", "measure instead a provider or proxy by its base URL, as SDKs take it. It is asked -requests times, and that may cost money")
+	f.StringVar(&c.keyEnv, "key-env", "", "of the target: environment variable with its key")
+	f.StringVar(&c.target.Model, "model", "", "of the target: model to ask")
+	f.IntVar(&c.target.Requests, "requests", 10, "of the target: how many, in all")
+	f.IntVar(&c.target.Parallel, "parallel", 2, "of the target: at a time")
+	f.IntVar(&c.target.Tokens, "tokens", 300, "of the target: most output tokens of each; 0: the model's own limit, for models that do not take max_tokens")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("%q is left over", f.Arg(0))
+	}
+	return c, nil
+}
 
 // Command is the bench as a command line: args are its flags, self is this program as
 // it can be started again with them, and binary the proxy that is measured, "" for none
@@ -23,50 +87,156 @@ func Command(ctx context.Context, args []string, self []string, binary string, o
 	if len(args) == 3 && args[0] == reverseArg {
 		return reverse(args[1], args[2])
 	}
-	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.SetOutput(log)
-	f.StringVar(&binary, "unbroken", binary, "the unbroken binary; empty: it takes no part")
-	scenarios := f.String("scenarios", "flood,paced1000,paced250,idle5000,json", "which to run, in order; linear is six of them")
-	names := f.String("peers", "direct,nginx,haproxy,reverse,unbroken-redis,unbroken-memory", "who takes part")
-	rounds := f.Int("rounds", 5, "measurements of each peer in each scenario")
-	settle := f.Duration("settle", 2*time.Second, "how long a load flows before it is measured")
-	window := f.Duration("window", 5*time.Second, "how long it is measured")
-	file := f.String("json", "", "file for the samples")
-	page := f.String("html", "", "file for the report")
-	baseline := f.String("baseline", "", "file of ratios to compare with; a regression of more than 15 % is an error")
-	write := f.Bool("write-baseline", false, "write that file instead")
-	costs := f.Bool("redis", false, "measure instead what checkpoints cost a Redis")
-	var others []Peer
-	provider := f.String("provider", "127.0.0.1:0", "where the simulated provider listens, which the peers that others start must ask")
-	f.Func("peer", "a proxy that runs already, NAME=http://HOST:PORT[,PID] (repeatable); its CPU and memory are those of PID", func(s string) error {
-		p, err := other(s)
-		others = append(others, p)
-		return err
-	})
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
-		}
+	c, err := parse(args, binary, log)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	if *costs {
-		r, err := Redis(ctx, binary, log)
+	wire, err := ParseWire(c.wire)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.target.URL != "":
+		return c.aim(ctx, wire, out, log)
+	case c.redis:
+		r, err := Redis(ctx, c.binary, log)
 		if err != nil {
 			return err
 		}
 		r.Table(out)
-		return save(*file, r)
+		return save(c.json, r)
+	case c.soak:
+		return c.runSoak(ctx, wire, self, out, log)
 	}
-	c := Config{Provider: *provider, Rounds: *rounds, Settle: *settle, Window: *window, Log: log, Peers: others}
-	for _, n := range strings.Split(*scenarios, ",") {
+	return c.compare(ctx, wire, self, out, log)
+}
+
+// compare runs scenarios with all peers.
+func (c *flags) compare(ctx context.Context, wire Wire, self []string, out, log io.Writer) error {
+	if c.baseline != "" && c.rounds < leastRounds {
+		return fmt.Errorf("%d rounds: a baseline needs the medians of at least %d", c.rounds, leastRounds)
+	}
+	loads := Config{Provider: c.provider, Binary: c.binary, Rounds: c.rounds, Settle: c.settle, Window: c.window, Log: log, Peers: c.others}
+	heal, rate := false, false
+	for _, n := range strings.Split(c.scenarios, ",") {
 		s, ok := Named(n)
-		if !ok {
+		switch {
+		case n == "heal":
+			heal = true
+		case n == "faultrate":
+			rate = true
+		case !ok:
 			return fmt.Errorf("no scenario %q", n)
 		}
-		c.Scenarios = append(c.Scenarios, s...)
+		for _, sc := range s {
+			sc.Wire = wire
+			loads.Scenarios = append(loads.Scenarios, sc)
+		}
 	}
-	for _, n := range strings.Split(*names, ",") {
-		p, err := known(n, binary, self)
+	ours, err := c.known(self, log)
+	if err != nil {
+		return err
+	}
+	loads.Peers = append(ours, c.others...)
+	r := Report{Machine: thisMachine()}
+	fmt.Fprintf(log, "%s\n", r.Machine)
+	if len(loads.Scenarios) > 0 {
+		r.Results, err = Run(ctx, loads)
+	}
+	if heal && ctx.Err() == nil {
+		z := HealSize
+		z.Wire, z.Turns = wire, c.heals*z.Every
+		var fault error
+		r.Healed, fault = Heal(ctx, z, ours, log)
+		err = errors.Join(err, fault)
+	}
+	if rate && ctx.Err() == nil {
+		z := RateSize
+		z.Wire, z.Turns = wire, c.turns
+		var fault error
+		r.Rated, fault = FaultRate(ctx, z, Rates, ours, log)
+		err = errors.Join(err, fault)
+	}
+	r.Table(out)
+	if r.Empty() {
+		return errors.Join(err, errors.New("nothing was measured"))
+	}
+	err = errors.Join(err, save(c.json, r))
+	if c.html != "" {
+		err = errors.Join(err, os.WriteFile(c.html, r.Page(), 0o644))
+	}
+	if c.baseline != "" && err == nil {
+		err = c.compareBaseline(r.Results, log)
+	}
+	return err
+}
+
+func (c *flags) compareBaseline(results []Result, log io.Writer) error {
+	was, err := ReadBaseline(c.baseline)
+	if err != nil {
+		return err
+	}
+	if c.write {
+		return save(c.baseline, was.With(Ratios(results)))
+	}
+	return was.Check(results, log)
+}
+
+// runSoak soaks and writes what it saw, whether or not something grew.
+func (c *flags) runSoak(ctx context.Context, wire Wire, self []string, out, log io.Writer) error {
+	p, err := known(c.soakPeer, c.binary, self)
+	if err == nil {
+		err = p.Missing()
+	}
+	if err != nil {
+		return fmt.Errorf("soak: %s: %w", c.soakPeer, err)
+	}
+	z := SoakSize
+	z.Wire, z.For, z.Every = wire, c.soakFor, c.soakEvery
+	s, err := Soak(ctx, z, p, log)
+	if len(s.Trends) == 0 {
+		return errors.Join(err, errors.New("the soak was too short to judge"))
+	}
+	if c.soakOut != "" {
+		err = errors.Join(err, s.Write(c.soakOut))
+	}
+	fmt.Fprint(out, s.markdown())
+	return errors.Join(err, s.Err())
+}
+
+// aim measures a target.
+func (c *flags) aim(ctx context.Context, wire Wire, out, log io.Writer) error {
+	t := c.target
+	t.Wire = wire
+	if t.Model == "" {
+		return errors.New("no -model for the target")
+	}
+	if t.Requests < 1 || t.Parallel < 1 {
+		return errors.New("a target needs at least one request, and one at a time")
+	}
+	if c.keyEnv != "" {
+		if t.Key = os.Getenv(c.keyEnv); t.Key == "" {
+			return fmt.Errorf("the environment has no %s", c.keyEnv)
+		}
+	}
+	a, err := Aim(ctx, t, log)
+	a.Table(out)
+	return errors.Join(err, save(c.json, a))
+}
+
+// known are the peers that this program starts and that can take part.
+func (c *flags) known(self []string, log io.Writer) (all []Peer, err error) {
+	for _, n := range strings.Split(c.peers, ",") {
+		if n == "" {
+			continue
+		}
+		if !slices.Contains(knownPeers, n) {
+			return nil, fmt.Errorf("no peer %q: they are %s", n, strings.Join(knownPeers, ", "))
+		}
+		p, err := known(n, c.binary, self)
 		if err == nil {
 			err = p.Missing()
 		}
@@ -74,25 +244,9 @@ func Command(ctx context.Context, args []string, self []string, binary string, o
 			fmt.Fprintf(log, "%s is left out: %v\n", n, err)
 			continue
 		}
-		c.Peers = append(c.Peers, p)
+		all = append(all, p)
 	}
-	results, err := Run(ctx, c)
-	Table(out, c.Peers, results)
-	if len(results) == 0 {
-		return err
-	}
-	err = errors.Join(err, save(*file, results))
-	if *page != "" {
-		err = errors.Join(err, os.WriteFile(*page, Page(c.Peers, results), 0o644))
-	}
-	switch {
-	case *baseline == "":
-	case *write:
-		err = errors.Join(err, save(*baseline, Ratios(c.Peers, results)))
-	default:
-		err = errors.Join(err, Check(*baseline, Ratios(c.Peers, results)))
-	}
-	return err
+	return all, nil
 }
 
 // save writes samples to a file, if there is to be one.
@@ -104,54 +258,5 @@ func save(name string, samples any) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(name, b, 0o644)
-}
-
-func known(name, binary string, self []string) (Peer, error) {
-	switch name {
-	case "direct":
-		return Direct(), nil
-	case "nginx":
-		return Nginx(), nil
-	case "haproxy":
-		return HAProxy(), nil
-	case "reverse":
-		return Reverse(self[0], append(self[1:len(self):len(self)], reverseArg)...), nil
-	case "unbroken-redis", "unbroken-memory":
-		if binary == "" {
-			return Peer{}, errors.New("no --unbroken")
-		}
-		store := strings.TrimPrefix(name, "unbroken-")
-		return Unbroken(name, binary, store), nil
-	}
-	return Peer{}, errors.New("nobody knows it")
-}
-
-func other(s string) (Peer, error) {
-	name, at, ok := strings.Cut(s, "=")
-	if !ok {
-		return Peer{}, fmt.Errorf("%q is not NAME=http://HOST:PORT[,PID]", s)
-	}
-	addr, pid, _ := strings.Cut(at, ",")
-	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
-	n := 0
-	if pid != "" {
-		var err error
-		if n, err = strconv.Atoi(pid); err != nil {
-			return Peer{}, fmt.Errorf("%q: %w", s, err)
-		}
-	}
-	return Remote(name, addr, n), nil
-}
-
-const reverseArg = "reverse-proxy"
-
-// reverse is the standard library's proxy as a process of its own.
-func reverse(addr, provider string) error {
-	p := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: provider}) },
-		FlushInterval: -1,
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 10000, MaxIdleConns: 10000},
-	}
-	return (&http.Server{Addr: addr, Handler: p, ReadHeaderTimeout: 10 * time.Second}).ListenAndServe()
+	return os.WriteFile(name, append(b, '\n'), 0o644)
 }

@@ -9,4 +9,8 @@
 // processes of their own. The provider stamps every event with the time it was
 // sent, inside the text, so that the load knows the latency of each without asking
 // anybody. CPU and memory are the kernel's books of the proxy's processes alone.
+// Where streams break the provider is faultinject's, which continues as a model does,
+// and notes when it was asked and when it spoke.
+//
+// docs/BENCH.md is the manual.
 package gauge

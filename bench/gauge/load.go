@@ -17,11 +17,14 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Load is many clients, each with one connection on which it asks again and again.
+// Load is many clients, each with one connection on which it asks again and again, and with
+// another one if that breaks.
 type Load struct {
 	addr    string
 	request []byte
 	stream  bool
+	end     []byte // what the last event of a stream holds
+	once    bool   // one call, whatever comes of it
 
 	wait    sync.WaitGroup
 	stop    context.CancelFunc
@@ -39,28 +42,67 @@ type client struct {
 	lat *hdrhistogram.Histogram
 }
 
-// Start opens n clients against addr.
-func Start(addr string, s Shape, stream bool, n, prompt int) *Load {
-	body := s.Body(stream, prompt)
-	l := &Load{addr: addr, stream: stream, request: fmt.Appendf(nil,
-		"POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nAuthorization: Bearer bench\r\nContent-Length: %d\r\n\r\n%s", len(body), body)}
+// Start opens a scenario's clients against addr.
+func Start(addr string, sc Scenario) *Load {
+	l := newLoad(addr, sc)
+	l.start(sc.Clients)
+	return l
+}
+
+func newLoad(addr string, sc Scenario) *Load {
+	w := sc.wire()
+	body := sc.Shape.on(w, sc.Stream, sc.Prompt)
+	head := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Length: %d\r\n", w.path(), len(body))
+	for name, values := range w.header("bench") {
+		head = fmt.Appendf(head, "%s: %s\r\n", name, values[0])
+	}
+	l := &Load{addr: addr, stream: sc.Stream, request: append(append(head, "\r\n"...), body...), end: w.terminal()}
 	l.ctx, l.stop = context.WithCancel(context.Background())
+	return l
+}
+
+func (l *Load) start(n int) {
 	for range n {
 		c := &client{lat: hdrhistogram.New(1, time.Minute.Microseconds(), 2)}
 		l.clients = append(l.clients, c)
 		l.wait.Add(1)
 		go l.run(c)
-		if stream {
+		if l.stream {
 			time.Sleep(200 * time.Microsecond) // so that phases differ and no backlog overflows
 		}
 	}
-	return l
+}
+
+// more reports whether another call is due.
+func (l *Load) more() bool {
+	return l.ctx.Err() == nil && (!l.once || l.calls.Load()+l.broken.Load() == 0)
+}
+
+// units is what is counted: events of streams, or calls.
+func (l *Load) units() int64 {
+	if l.stream {
+		return l.events.Load()
+	}
+	return l.calls.Load()
 }
 
 // Stop ends all clients.
 func (l *Load) Stop() {
 	l.stop()
 	l.wait.Wait()
+}
+
+// tooMany is an error if more of n clients failed than a peer is forgiven: one in twenty, and
+// none where nothing is.
+func (l *Load) tooMany(n int, strict bool) error {
+	most := int64(n / 20)
+	if strict {
+		most = 0
+	}
+	if b := l.broken.Load(); b > most {
+		return fmt.Errorf("%d calls failed, the first: %w", b, l.Err())
+	}
+	return nil
 }
 
 // Err is the first fault of a client.
@@ -85,11 +127,12 @@ func (l *Load) Latency() *hdrhistogram.Histogram {
 func (l *Load) run(c *client) {
 	defer l.wait.Done()
 	first := true
-	for l.ctx.Err() == nil {
+	for l.more() {
 		conn, err := net.DialTimeout("tcp", l.addr, 10*time.Second)
 		if err != nil {
 			l.failed(err)
-			return
+			_ = pause(l.ctx, 100*time.Millisecond)
+			continue
 		}
 		stopped := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 		err = l.talk(conn, c, &first)
@@ -97,7 +140,7 @@ func (l *Load) run(c *client) {
 		_ = conn.Close()
 		if err != nil && l.ctx.Err() == nil {
 			l.failed(err)
-			return
+			_ = pause(l.ctx, 100*time.Millisecond)
 		}
 	}
 }
@@ -111,7 +154,7 @@ func (l *Load) failed(err error) {
 func (l *Load) talk(conn net.Conn, c *client, first *bool) error {
 	in := bufio.NewReaderSize(conn, 16<<10)
 	scan := &stamps{l: l, c: c, first: first}
-	for l.ctx.Err() == nil {
+	for l.more() {
 		began := time.Now()
 		if _, err := conn.Write(l.request); err != nil {
 			return err
@@ -159,8 +202,6 @@ type stamps struct {
 
 func (s *stamps) reset() { s.tail, s.done = s.tail[:0], false }
 
-var doneMark = []byte("[DONE]")
-
 // Write implements io.Writer.
 func (s *stamps) Write(p []byte) (int, error) {
 	n := len(p)
@@ -186,10 +227,10 @@ func (s *stamps) Write(p []byte) (int, error) {
 		}
 		p = rest[stampDigits:]
 	}
-	if bytes.Contains(p, doneMark) {
+	if bytes.Contains(p, s.l.end) {
 		s.done = true
 	}
-	s.tail = append(s.tail[:0], p[max(0, len(p)-len(doneMark)):]...)
+	s.tail = append(s.tail[:0], p[max(0, len(p)-len(s.l.end)):]...)
 	return n, nil
 }
 

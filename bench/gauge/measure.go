@@ -18,15 +18,21 @@ type Sample struct {
 	PerUnit float64       `json:"cpu_us_per_unit"` // µs
 	// Memory of the proxy per open stream, beyond what it had before, bytes.
 	Memory float64 `json:"memory_per_stream,omitempty"`
-	// Latency from the provider to the load, µs.
+	// Peak is how far an upload made it grow, for each byte of the upload.
+	Peak float64 `json:"peak_per_byte,omitempty"`
+	// Latency from the provider to the load, or of a call, µs.
 	P50 int64 `json:"p50_us"`
 	P99 int64 `json:"p99_us"`
+	// Broken are calls that failed, which only others than Unbroken are forgiven.
+	Broken int64 `json:"broken,omitempty"`
 }
 
 // Config of a run.
 type Config struct {
 	// Provider is where the simulated provider listens; "" is any port of loopback.
-	Provider  string
+	Provider string
+	// Binary is Unbroken's, for scenarios that choose their peers themselves.
+	Binary    string
 	Peers     []Peer
 	Scenarios []Scenario
 	Rounds    int
@@ -39,10 +45,14 @@ type Config struct {
 // Result of a scenario: the samples of each peer, in the order of the rounds.
 type Result struct {
 	Scenario Scenario            `json:"scenario"`
+	Peers    []string            `json:"peers"`
 	Samples  map[string][]Sample `json:"samples"`
+	// Failed are peers that could not be measured, and why. They are out from that round on.
+	Failed map[string]string `json:"failed,omitempty"`
 }
 
-// Run measures every peer in every scenario, one after the other, round by round.
+// Run measures every peer in every scenario, one after the other, round by round. A peer that
+// fails twice in a row is out of the scenario; that is an error only if it is Unbroken.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	provider, err := NewProvider(c.Provider)
 	if err != nil {
@@ -50,95 +60,138 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	}
 	defer provider.Close()
 	var out []Result
+	var found []error
 	for _, sc := range c.Scenarios {
-		r := Result{Scenario: sc, Samples: map[string][]Sample{}}
-		for round := range c.Rounds {
-			for i := range c.Peers {
-				// Every other round goes the other way, so that no peer always
-				// follows the same one.
-				p := c.Peers[i]
-				if round%2 == 1 {
-					p = c.Peers[len(c.Peers)-1-i]
-				}
-				if err := ctx.Err(); err != nil {
-					return out, err
-				}
-				s, err := measure(ctx, c, provider, p, sc)
-				if err != nil {
-					return out, fmt.Errorf("%s, %s: %w", sc.Name, p.Name, err)
-				}
-				r.Samples[p.Name] = append(r.Samples[p.Name], s)
-				fmt.Fprintf(c.Log, "%s %d/%d %-16s %8.2f µs/unit  p50 %6d µs  p99 %6d µs  %8d units\n",
-					sc.Name, round+1, c.Rounds, p.Name, s.PerUnit, s.P50, s.P99, s.Units)
-			}
+		r, err := c.scenario(ctx, provider.Addr(), sc)
+		if len(r.Samples)+len(r.Failed) > 0 {
+			out = append(out, r)
 		}
-		out = append(out, r)
+		if err != nil {
+			found = append(found, fmt.Errorf("%s: %w", sc.Name, err))
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return out, nil
+	return out, errors.Join(found...)
 }
 
-func measure(ctx context.Context, c Config, provider *Provider, p Peer, sc Scenario) (s Sample, err error) {
+// takers are the peers that take part in a scenario.
+func (c Config) takers(sc Scenario) []Peer {
+	if !sc.Stores {
+		return c.Peers
+	}
+	if all := stores(c.Binary); c.Binary != "" && all[0].Missing() == nil {
+		return all
+	}
+	return nil
+}
+
+func (c Config) scenario(ctx context.Context, provider string, sc Scenario) (Result, error) {
+	r := Result{Scenario: sc, Samples: map[string][]Sample{}, Failed: map[string]string{}}
+	peers := c.takers(sc)
+	if len(peers) == 0 {
+		fmt.Fprintf(c.Log, "%s is left out: nobody can take part\n", sc.Name)
+	}
+	if most := mostStreams(); sc.Clients > most {
+		fmt.Fprintf(c.Log, "%s: %d streams in place of %d: no process may open more files (ulimit -Hn)\n", sc.Name, most, sc.Clients)
+		sc.Clients = most
+		r.Scenario = sc
+	}
+	for _, p := range peers {
+		r.Peers = append(r.Peers, p.Name)
+	}
+	var found []error
+	for round := range c.Rounds {
+		for i := range peers {
+			// Every other round goes the other way, so that no peer always follows
+			// the same one.
+			p := peers[i]
+			if round%2 == 1 {
+				p = peers[len(peers)-1-i]
+			}
+			if r.Failed[p.Name] != "" {
+				continue
+			}
+			done := progress(c.Log, "%s %d/%d %-16s", sc.Name, round+1, c.Rounds, p.Name)
+			s, err := c.measure(ctx, provider, p, sc)
+			if err != nil && ctx.Err() == nil {
+				s, err = c.measure(ctx, provider, p, sc)
+			}
+			if ctx.Err() != nil {
+				done("interrupted")
+				return r, ctx.Err()
+			}
+			if err != nil {
+				done("is out: " + err.Error())
+				r.Failed[p.Name] = err.Error()
+				if p.With != nil {
+					found = append(found, fmt.Errorf("%s: %w", p.Name, err))
+				}
+				continue
+			}
+			r.Samples[p.Name] = append(r.Samples[p.Name], s)
+			done(fmt.Sprintf("%8.2f µs/%s  p50 %6d µs  p99 %6d µs  %8d %ss", s.PerUnit, sc.unit(), s.P50, s.P99, s.Units, sc.unit()))
+		}
+	}
+	return r, errors.Join(found...)
+}
+
+func (c Config) measure(ctx context.Context, provider string, p Peer, sc Scenario) (s Sample, err error) {
+	if err := ctx.Err(); err != nil {
+		return s, err
+	}
 	dir, err := os.MkdirTemp("", "unbroken-bench-")
 	if err != nil {
 		return s, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	addr, proc, err := p.Start(dir, provider.Addr())
+	r, err := p.begin(dir, provider)
 	if err != nil {
 		return s, err
 	}
-	defer proc.stop()
-	if err := until(addr, proc); err != nil {
+	defer r.stop()
+	if sc.Upload {
+		return upload(ctx, r, sc)
+	}
+	before, err := r.proc.memory()
+	if err != nil {
 		return s, err
 	}
-	var before int64
-	if proc != nil {
-		if before, err = proc.memory(); err != nil {
-			return s, err
-		}
-	}
-	l := Start(addr, sc.Shape, sc.Stream, sc.Clients, sc.Prompt)
+	l := Start(r.addr, sc)
 	defer l.Stop()
-	if err := flows(ctx, l, sc); err != nil {
+	if err := flows(ctx, l, sc.Clients, p.With != nil); err != nil {
 		return s, err
+	}
+	if r.loaded != nil {
+		r.loaded()
 	}
 	if err := pause(ctx, c.Settle); err != nil {
 		return s, err
 	}
-	count := func() int64 {
-		if sc.Stream {
-			return l.events.Load()
-		}
-		return l.calls.Load()
-	}
-	var cpu0, cpu1 time.Duration
-	if proc != nil {
-		if cpu0, err = proc.cpu(); err != nil {
-			return s, err
-		}
-	}
 	l.measure.Store(true)
-	n0, t0 := count(), time.Now()
-	if err := pause(ctx, c.Window); err != nil {
+	s, err = spent(r.proc, func() (int64, error) {
+		n := l.units()
+		err := pause(ctx, c.Window)
+		// On a machine that is busy elsewhere a short window may pass without anything.
+		for limit := time.Now().Add(flowLimit); err == nil && l.units() == n && time.Now().Before(limit); {
+			err = pause(ctx, 10*time.Millisecond)
+		}
+		return l.units() - n, err
+	})
+	l.measure.Store(false)
+	if err := errors.Join(err, ctx.Err()); err != nil {
 		return s, err
 	}
-	n1, t1 := count(), time.Now()
-	l.measure.Store(false)
-	if proc != nil {
-		if cpu1, err = proc.cpu(); err != nil {
-			return s, err
-		}
+	if err := l.tooMany(sc.Clients, p.With != nil); err != nil {
+		return s, err
 	}
-	s = Sample{Units: n1 - n0, Took: t1.Sub(t0), CPU: cpu1 - cpu0}
-	if err := l.Err(); err != nil {
-		return s, fmt.Errorf("%d clients failed, the first: %w", l.broken.Load(), err)
-	}
+	s.Broken = l.broken.Load()
 	if s.Units == 0 {
 		return s, errors.New("nothing came")
 	}
-	s.PerUnit = float64(s.CPU.Nanoseconds()) / 1e3 / float64(s.Units)
-	if sc.Memory && proc != nil {
-		after, err := proc.memory()
+	if sc.Memory && r.proc != nil {
+		after, err := r.proc.memory()
 		if err != nil {
 			return s, err
 		}
@@ -149,15 +202,35 @@ func measure(ctx context.Context, c Config, provider *Provider, p Peer, sc Scena
 	return s, nil
 }
 
-// flows waits until every client has got something.
-func flows(ctx context.Context, l *Load, sc Scenario) error {
-	deadline := time.Now().Add(60 * time.Second)
-	for l.flowing.Load() < int64(sc.Clients) {
-		if err := l.Err(); err != nil {
+// spent is what a process spends on work, which returns its units.
+func spent(p *process, work func() (int64, error)) (s Sample, err error) {
+	before, err := p.cpu()
+	if err != nil {
+		return s, err
+	}
+	began := time.Now()
+	if s.Units, err = work(); err != nil {
+		return s, err
+	}
+	s.Took = time.Since(began)
+	after, err := p.cpu()
+	s.CPU = after - before
+	s.PerUnit = float64(s.CPU.Nanoseconds()) / 1e3 / float64(max(1, s.Units))
+	return s, err
+}
+
+// flowLimit is how long a load may bring nothing at all.
+const flowLimit = 60 * time.Second
+
+// flows waits until every one of n clients has got something.
+func flows(ctx context.Context, l *Load, n int, strict bool) error {
+	deadline := time.Now().Add(flowLimit)
+	for l.flowing.Load() < int64(n) {
+		if err := l.tooMany(n, strict); err != nil {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d of %d clients have got anything", l.flowing.Load(), sc.Clients)
+			return errors.Join(fmt.Errorf("%d of %d clients have got anything", l.flowing.Load(), n), l.Err())
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return err

@@ -8,17 +8,59 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
 // Peer is something between the load and the provider.
 type Peer struct {
 	Name string
-	// Start starts it in front of a provider, with dir for its files, and returns
-	// where it listens. A nil process has no books: nothing is between.
-	Start func(dir, provider string) (addr string, p *process, err error)
+	// Start starts it in front of a provider, with dir for its files.
+	Start func(dir, provider string) (*running, error)
+	// With is the peer with more flags; nil: it takes none. Only Unbroken does, and only
+	// Unbroken heals.
+	With func(flags ...string) Peer
 	// Needs is a program that must be installed; empty: none.
 	Needs string
+}
+
+// running is a peer that runs.
+type running struct {
+	addr string
+	// proc has the books; nil: nobody's.
+	proc *process
+	// loaded is called when the load flows; nil: it makes no difference.
+	loaded func()
+	also   []func() // ends what runs beside it
+}
+
+// stop ends it.
+func (r *running) stop() {
+	r.proc.stop()
+	for _, f := range slices.Backward(r.also) {
+		f()
+	}
+}
+
+// begin starts a peer and waits until it listens.
+func (p Peer) begin(dir, provider string) (*running, error) {
+	r, err := p.Start(dir, provider)
+	if err != nil {
+		return nil, err
+	}
+	if err := until(r.addr, r.proc); err != nil {
+		r.stop()
+		return nil, err
+	}
+	return r, nil
+}
+
+// alone is a peer that is one process.
+func alone(addr string, p *process, err error) (*running, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &running{addr: addr, proc: p}, nil
 }
 
 // Missing says why the peer cannot take part, nil if it can.
@@ -32,24 +74,28 @@ func (p Peer) Missing() error {
 	return nil
 }
 
+// directName is the peer that is none.
+const directName = "direct"
+
 // Direct is nothing between: what the provider and the load themselves need.
 func Direct() Peer {
-	return Peer{Name: "direct", Start: func(_, provider string) (string, *process, error) { return provider, nil, nil }}
+	return Peer{Name: directName, Start: func(_, provider string) (*running, error) { return &running{addr: provider}, nil }}
 }
 
 // Remote is a proxy that somebody else started, whose process is pid; 0: unknown, so
 // that only latencies are measured.
 func Remote(name, addr string, pid int) Peer {
-	return Peer{Name: name, Start: func(_, _ string) (string, *process, error) {
-		if pid == 0 {
-			return addr, nil, nil
+	return Peer{Name: name, Start: func(_, _ string) (*running, error) {
+		r := &running{addr: addr}
+		if pid > 0 {
+			r.proc = &process{pid: pid}
 		}
-		return addr, &process{pid: pid}, nil
+		return r, nil
 	}}
 }
 
 const nginxConf = `
-daemon off; pid %[1]s/nginx.pid; error_log %[1]s/error.log; worker_processes auto; worker_rlimit_nofile 40000;
+%[5]sdaemon off; pid %[1]s/nginx.pid; error_log %[1]s/error.log; worker_processes auto; worker_rlimit_nofile %[4]d;
 events { worker_connections 20000; }
 http {
   access_log off; client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
@@ -62,20 +108,23 @@ http {
 
 // Nginx with buffering off.
 func Nginx() Peer {
-	return Peer{Name: "nginx", Needs: "nginx", Start: func(dir, provider string) (string, *process, error) {
+	return Peer{Name: "nginx", Needs: "nginx", Start: func(dir, provider string) (*running, error) {
 		addr := freeAddr()
-		conf := filepath.Join(dir, "nginx.conf")
-		if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, provider, addr), 0o600); err != nil {
-			return "", nil, err
+		conf, user := filepath.Join(dir, "nginx.conf"), ""
+		if os.Geteuid() == 0 {
+			user = "user root; " // or its workers could not write large bodies to dir
+		}
+		if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, provider, addr, 2*mostStreams()+500, user), 0o600); err != nil {
+			return nil, err
 		}
 		p, err := start("nginx", "-p", dir, "-c", conf, "-e", filepath.Join(dir, "error.log"))
-		return addr, p, err
+		return alone(addr, p, err)
 	}}
 }
 
 const haproxyConf = `
 global
-  maxconn 9000
+  maxconn %[3]d
 defaults
   mode http
   timeout connect 5s
@@ -93,62 +142,85 @@ backend provider
 
 // HAProxy in its HTTP mode.
 func HAProxy() Peer {
-	return Peer{Name: "haproxy", Needs: "haproxy", Start: func(dir, provider string) (string, *process, error) {
+	return Peer{Name: "haproxy", Needs: "haproxy", Start: func(dir, provider string) (*running, error) {
 		addr := freeAddr()
 		conf := filepath.Join(dir, "haproxy.cfg")
-		if err := os.WriteFile(conf, fmt.Appendf(nil, haproxyConf, provider, addr), 0o600); err != nil {
-			return "", nil, err
+		if err := os.WriteFile(conf, fmt.Appendf(nil, haproxyConf, provider, addr, min(12000, mostStreams()+200)), 0o600); err != nil {
+			return nil, err
 		}
 		p, err := start("haproxy", "-db", "-f", conf)
-		return addr, p, err
+		return alone(addr, p, err)
 	}}
 }
 
 // Unbroken from a binary, with a store as serve takes it; "redis" starts a Redis of
 // its own, whose CPU is not the proxy's.
-func Unbroken(name, binary, store string, args ...string) Peer {
+func Unbroken(name, binary, store string, flags ...string) Peer {
+	return unbroken(name, binary, store, "", flags...)
+}
+
+// unbroken is Unbroken whose Redis fares so when the load flows; "": nobody meddles with it.
+func unbroken(name, binary, store string, state StoreState, flags ...string) Peer {
 	p := Peer{Name: name}
 	if store == "redis" {
 		p.Needs = "redis-server"
 	}
-	p.Start = func(dir, provider string) (string, *process, error) {
-		addr, url := freeAddr(), store
-		var redis *process
-		if store == "redis" {
-			at := freeAddr()
-			_, port, _ := net.SplitHostPort(at)
-			var err error
-			redis, err = start("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir)
+	p.With = func(more ...string) Peer {
+		return unbroken(name, binary, store, state, append(flags[:len(flags):len(flags)], more...)...)
+	}
+	p.Start = func(dir, provider string) (_ *running, err error) {
+		r := &running{addr: freeAddr()}
+		defer func() {
 			if err != nil {
-				return "", nil, err
+				r.stop()
 			}
-			if err := until(at, redis); err != nil {
-				redis.stop()
-				return "", nil, err
+		}()
+		url := store
+		if store == "redis" {
+			at, stop, err := startRedis(dir)
+			if err != nil {
+				return nil, err
+			}
+			r.also = append(r.also, stop)
+			if state != "" {
+				s, err := newShim(at)
+				if err != nil {
+					return nil, err
+				}
+				r.also = append(r.also, s.close)
+				r.loaded, at = func() { s.become(state) }, s.addr()
 			}
 			url = "redis://" + at
 		}
-		u, err := start(binary, append([]string{"serve", "--listen", addr, "--admin", "off", "--store", url,
-			"--upstream", "openai=http://" + provider, "--log-level", "error"}, args...)...)
-		if err != nil {
-			redis.stop()
-			return "", nil, err
-		}
-		if redis != nil {
-			go func() { <-u.done; redis.stop() }()
-		}
-		return addr, u, nil
+		r.proc, err = start(binary, append([]string{"serve", "--listen", r.addr, "--admin", "off", "--store", url, "--log-level", "error",
+			"--upstream", "openai=http://" + provider, "--upstream", "anthropic=http://" + provider}, flags...)...)
+		return r, err
 	}
 	return p
+}
+
+// startRedis starts a Redis that keeps nothing, and returns where it listens.
+func startRedis(dir string) (addr string, stop func(), err error) {
+	addr = freeAddr()
+	_, port, _ := net.SplitHostPort(addr)
+	p, err := start("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := until(addr, p); err != nil {
+		p.stop()
+		return "", nil, err
+	}
+	return addr, p.stop, nil
 }
 
 // Reverse is the standard library's ReverseProxy, from this program itself, whose
 // subcommand that starts it is args.
 func Reverse(self string, args ...string) Peer {
-	return Peer{Name: "ReverseProxy", Start: func(_, provider string) (string, *process, error) {
+	return Peer{Name: "ReverseProxy", Start: func(_, provider string) (*running, error) {
 		addr := freeAddr()
 		p, err := start(self, append(args, addr, provider)...)
-		return addr, p, err
+		return alone(addr, p, err)
 	}}
 }
 

@@ -71,8 +71,11 @@ func (p *process) family() []int {
 	return all
 }
 
-// cpu is the time that the family's threads were on a CPU.
+// cpu is the time that the family's threads were on a CPU; 0 where there are no books.
 func (p *process) cpu() (time.Duration, error) {
+	if p == nil {
+		return 0, nil
+	}
 	var sum time.Duration
 	for _, pid := range p.family() {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -94,22 +97,56 @@ func (p *process) cpu() (time.Duration, error) {
 	return sum, nil
 }
 
-// memory is the family's proportional share of resident memory, in bytes.
-func (p *process) memory() (sum int64, err error) {
+// memory is the family's proportional share of resident memory, in bytes; 0 where there are
+// no books.
+func (p *process) memory() (int64, error) { return p.sum("smaps_rollup", "Pss") }
+
+// rebase makes the peak what is resident now, and returns that, in bytes.
+func (p *process) rebase() (int64, error) {
+	if p == nil {
+		return 0, nil
+	}
 	for _, pid := range p.family() {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return 0, fmt.Errorf("reset the peak of memory: %w", err)
+		}
+	}
+	return p.sum("status", "VmRSS")
+}
+
+// peak is the most that was resident since then, in bytes. Processes of a family need not have
+// had theirs at the same time.
+func (p *process) peak() (int64, error) { return p.sum("status", "VmHWM") }
+
+// sum adds up a field, in kilobytes there, of a file that the kernel keeps of each process.
+func (p *process) sum(file, field string) (sum int64, err error) {
+	if p == nil {
+		return 0, nil
+	}
+	for _, pid := range p.family() {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 		if err != nil {
 			continue // it has ended
 		}
 		for line := range bytes.Lines(b) {
-			if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
+			if rest, ok := bytes.CutPrefix(line, []byte(field+":")); ok {
 				kb, err := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
 				if err != nil {
-					return 0, fmt.Errorf("smaps of %d: %w", pid, err)
+					return 0, fmt.Errorf("%s of %d: %w", file, pid, err)
 				}
 				sum += kb << 10
 			}
 		}
 	}
 	return sum, nil
+}
+
+// mostStreams is how many streams a process can have open on both of its sides.
+func mostStreams() int {
+	const rest = 500 // files that are no streams
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Max > 1<<20 {
+		return 1 << 19
+	}
+	return int(l.Max-rest) / 2
 }

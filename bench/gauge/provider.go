@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
 
-// Provider answers chat completions as a [Shape] asks, as cheaply as it can, so that
-// its share of the machine is small beside a proxy's.
+// Provider answers as a [Shape] asks, on either [Wire], as cheaply as it can, so that its
+// share of the machine is small beside a proxy's. It never breaks, so it is never asked to
+// go on: where streams break, the provider is faultinject's.
 type Provider struct {
 	l    net.Listener
 	wait sync.WaitGroup
@@ -84,7 +84,7 @@ func (p *Provider) serve(c net.Conn) {
 	}()
 	in := bufio.NewReaderSize(c, 4<<10)
 	for {
-		body, err := readRequest(in)
+		wire, body, err := readRequest(in)
 		if err != nil {
 			return
 		}
@@ -93,9 +93,9 @@ func (p *Provider) serve(c net.Conn) {
 		case !ok:
 			_, err = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 		case bytes.Contains(body, []byte(`"stream":true`)):
-			err = stream(c, shape)
+			err = wire.stream(c, shape)
 		default:
-			err = whole(c, shape)
+			err = wire.whole(c, shape)
 		}
 		if err != nil {
 			return
@@ -103,13 +103,17 @@ func (p *Provider) serve(c net.Conn) {
 	}
 }
 
-// readRequest reads a request with a body of known length.
-func readRequest(in *bufio.Reader) ([]byte, error) {
+// readRequest reads a request with a body of known length, and tells the wire by its path.
+func readRequest(in *bufio.Reader) (w Wire, body []byte, err error) {
 	length := -1
+	w = Chat
 	for n := 0; ; n++ {
 		line, err := in.ReadSlice('\n')
 		if err != nil {
-			return nil, err
+			return w, nil, err
+		}
+		if n == 0 && bytes.Contains(line, []byte(Messages.path()+" ")) {
+			w = Messages
 		}
 		text := strings.TrimRight(string(line), "\r\n")
 		if text == "" && n > 0 {
@@ -117,77 +121,14 @@ func readRequest(in *bufio.Reader) ([]byte, error) {
 		}
 		if name, value, ok := strings.Cut(text, ":"); ok && strings.EqualFold(name, "Content-Length") {
 			if length, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
-				return nil, err
+				return w, nil, err
 			}
 		}
 	}
 	if length < 0 {
-		return nil, errors.New("a request without a length")
+		return w, nil, errors.New("a request without a length")
 	}
-	body := make([]byte, length)
-	_, err := io.ReadFull(in, body)
-	return body, err
-}
-
-const (
-	streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-	// stampMark begins a stamp: stampDigits digits, nanoseconds since 1970.
-	stampMark   = "@"
-	stampDigits = 19
-	batch       = 32 // events of one write, when they are not paced
-)
-
-func chunk(dst []byte, data string) []byte { return fmt.Appendf(dst, "%x\r\n%s\r\n", len(data), data) }
-
-func event(delta, finish string) string {
-	return `data: {"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1764400000,"model":"bench","choices":[{"index":0,"delta":` +
-		delta + `,"finish_reason":` + finish + "}]}\n\n"
-}
-
-// textEvent is one event as a chunk, and where in it the digits of its stamp are.
-func textEvent(size int) (c []byte, stamp int) {
-	zero := strings.Repeat("0", stampDigits)
-	c = chunk(nil, event(`{"content":"`+stampMark+zero+" "+strings.Repeat("w", size)+`"}`, "null"))
-	return c, bytes.Index(c, []byte(stampMark+zero)) + len(stampMark)
-}
-
-func stream(c net.Conn, s Shape) error {
-	head := chunk([]byte(streamHead), event(`{"role":"assistant","content":""}`, "null"))
-	if _, err := c.Write(head); err != nil {
-		return err
-	}
-	one, stamp := textEvent(s.Bytes)
-	n := 1
-	if s.Every == 0 {
-		n = min(batch, max(s.Events, 1))
-		one = bytes.Repeat(one, n)
-	}
-	next := time.Now()
-	for sent := 0; sent < s.Events; sent += n {
-		if s.Every > 0 {
-			next = next.Add(s.Every)
-			time.Sleep(time.Until(next))
-		}
-		left := min(n, s.Events-sent)
-		size := len(one) / n
-		now := time.Now().UnixNano()
-		for i := range left {
-			strconv.AppendInt(one[i*size+stamp:i*size+stamp], now, 10)
-		}
-		if _, err := c.Write(one[:left*size]); err != nil {
-			return err
-		}
-	}
-	end := chunk(nil, event(`{}`, `"stop"`))
-	end = chunk(end, "data: [DONE]\n\n")
-	_, err := c.Write(append(end, "0\r\n\r\n"...))
-	return err
-}
-
-func whole(c net.Conn, s Shape) error {
-	body := fmt.Sprintf(`{"id":"chatcmpl-bench","object":"chat.completion","created":1764400000,"model":"bench","choices":[{"index":0,`+
-		`"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`,
-		strings.Repeat("w", s.Events*s.Bytes))
-	_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	return err
+	body = make([]byte, length)
+	_, err = io.ReadFull(in, body)
+	return w, body, err
 }

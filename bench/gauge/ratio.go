@@ -1,99 +1,112 @@
 package gauge
 
-import (
-	"fmt"
-	"io"
-	"slices"
-	"strings"
-	"text/tabwriter"
-)
+import "slices"
 
 // Against is the peer that ratios are taken to.
 const Against = "nginx"
 
-// Ratio is the median of a peer's figures over those of another in the same rounds.
-func (r Result) Ratio(peer, against string, figure func(Sample) float64) (float64, bool) {
-	a, b := r.Samples[peer], r.Samples[against]
-	var all []float64
-	for i := range min(len(a), len(b)) {
-		if d := figure(b[i]); d > 0 {
-			all = append(all, figure(a[i])/d)
-		}
-	}
-	return median(all), len(all) > 0
+// figure is one number of a sample.
+type figure struct {
+	name  string // in baselines
+	head  string // in tables
+	form  string
+	scale float64 // what the table divides it by
+	of    func(Sample) float64
+	plain bool // it is a ratio itself, and the same on every machine: no peer is its reference
 }
 
-func median(v []float64) float64 {
+// Figures of samples, and how tables show them.
+var (
+	cpuFigure     = figure{"cpu", "CPU µs", "%.2f", 1, func(s Sample) float64 { return s.PerUnit }, false}
+	p50Figure     = figure{"p50", "p50 µs", "%.0f", 1, func(s Sample) float64 { return float64(s.P50) }, false}
+	p99Figure     = figure{"p99", "p99 µs", "%.0f", 1, func(s Sample) float64 { return float64(s.P99) }, false}
+	memoryFigure  = figure{"memory", "KB/stream", "%.1f", 1 << 10, func(s Sample) float64 { return s.Memory }, false}
+	uploadFigure  = figure{"cpu", "CPU ms", "%.1f", 1e3, func(s Sample) float64 { return s.PerUnit }, false}
+	elapsedFigure = figure{"took", "took ms", "%.0f", 1e3, func(s Sample) float64 { return float64(s.P50) }, false}
+	peakFigure    = figure{"peak", "peak bytes/byte", "%.2f", 1, func(s Sample) float64 { return s.Peak }, true}
+)
+
+// figures are those that a scenario's table shows.
+func (s Scenario) figures() []figure {
+	if s.Upload {
+		return []figure{uploadFigure, elapsedFigure, peakFigure}
+	}
+	all := []figure{cpuFigure, p50Figure, p99Figure}
+	if s.Memory {
+		all = append(all, memoryFigure)
+	}
+	return all
+}
+
+// watched are those of them that a baseline holds. The tail of latencies is not among them,
+// since it differs by more than the tolerance between two runs of one program, and where
+// streams go as fast as they can neither is the median: it is that of the queues.
+func (s Scenario) watched() []figure {
+	switch {
+	case s.Upload:
+		return []figure{uploadFigure, peakFigure}
+	case s.Memory:
+		return []figure{cpuFigure, memoryFigure}
+	case s.paced():
+		return []figure{cpuFigure, p50Figure}
+	}
+	return []figure{cpuFigure}
+}
+
+// ratios are a peer's figures over those of the scenario's reference in the same rounds, in
+// the order of the rounds; those of a plain figure are that figure.
+func (r Result) ratios(peer string, f figure) (all []float64) {
+	if f.plain {
+		for _, s := range r.Samples[peer] {
+			if v := f.of(s); v > 0 {
+				all = append(all, v)
+			}
+		}
+		return all
+	}
+	a, b := r.Samples[peer], r.Samples[r.Scenario.against()]
+	for i := range min(len(a), len(b)) {
+		if n, d := f.of(a[i]), f.of(b[i]); n > 0 && d > 0 {
+			all = append(all, n/d)
+		}
+	}
+	return all
+}
+
+// ratio is their median; false: there are none.
+func (r Result) ratio(peer string, f figure) (float64, bool) {
+	all := r.ratios(peer, f)
+	return quantile(all, 0.5), len(all) > 0
+}
+
+// median of a peer's figures.
+func (r Result) median(peer string, f figure) float64 {
+	var all []float64
+	for _, s := range r.Samples[peer] {
+		all = append(all, f.of(s))
+	}
+	return quantile(all, 0.5)
+}
+
+// rounds are the most that any peer has.
+func (r Result) rounds() (n int) {
+	for _, s := range r.Samples {
+		n = max(n, len(s))
+	}
+	return n
+}
+
+// quantile interpolates between the two values that are nearest; 0 of none.
+func quantile(v []float64, q float64) float64 {
 	if len(v) == 0 {
 		return 0
 	}
 	v = slices.Clone(v)
 	slices.Sort(v)
-	if n := len(v); n%2 == 0 {
-		return (v[n/2-1] + v[n/2]) / 2
+	at := q * float64(len(v)-1)
+	low := int(at)
+	if low == len(v)-1 {
+		return v[low]
 	}
-	return v[len(v)/2]
-}
-
-// Median of a peer's figures.
-func (r Result) Median(peer string, figure func(Sample) float64) float64 {
-	var all []float64
-	for _, s := range r.Samples[peer] {
-		all = append(all, figure(s))
-	}
-	return median(all)
-}
-
-// Figures of a sample.
-var (
-	PerUnit = func(s Sample) float64 { return s.PerUnit }
-	Memory  = func(s Sample) float64 { return s.Memory }
-	P50     = func(s Sample) float64 { return float64(s.P50) }
-	P99     = func(s Sample) float64 { return float64(s.P99) }
-)
-
-// Table prints results, with ratios to Against where it took part.
-func Table(w io.Writer, peers []Peer, results []Result) {
-	for _, r := range results {
-		unit := "event"
-		if !r.Scenario.Stream {
-			unit = "call"
-		}
-		fmt.Fprintf(w, "\n%s: %s (medians of %d)\n", r.Scenario.Name, r.Scenario.Title, rounds(r))
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintf(t, "peer\tCPU µs/%s\t× %s\tp50 µs\t×\tp99 µs\t×\tKB/stream\t×\t%ss/s\t\n", unit, Against, unit)
-		for _, p := range peers {
-			if len(r.Samples[p.Name]) == 0 {
-				continue
-			}
-			cells := []string{p.Name}
-			for _, f := range []struct {
-				form   string
-				scale  float64
-				figure func(Sample) float64
-			}{{"%.2f", 1, PerUnit}, {"%.0f", 1, P50}, {"%.0f", 1, P99}, {"%.1f", 1 << 10, Memory}} {
-				v := r.Median(p.Name, f.figure)
-				if v == 0 {
-					cells = append(cells, "", "")
-					continue
-				}
-				cells = append(cells, fmt.Sprintf(f.form, v/f.scale))
-				if x, ok := r.Ratio(p.Name, Against, f.figure); ok {
-					cells = append(cells, fmt.Sprintf("%.2f", x))
-				} else {
-					cells = append(cells, "")
-				}
-			}
-			cells = append(cells, fmt.Sprintf("%.0f", r.Median(p.Name, func(s Sample) float64 { return float64(s.Units) / s.Took.Seconds() })))
-			fmt.Fprintln(t, strings.Join(cells, "\t")+"\t")
-		}
-		_ = t.Flush()
-	}
-}
-
-func rounds(r Result) (n int) {
-	for _, s := range r.Samples {
-		n = max(n, len(s))
-	}
-	return n
+	return v[low] + (at-float64(low))*(v[low+1]-v[low])
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -67,36 +66,27 @@ func Redis(ctx context.Context, binary string, log io.Writer) (c RedisCost, err 
 		return c, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	at, addr := freeAddr(), freeAddr()
-	_, port, _ := net.SplitHostPort(at)
-	server, err := start("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir)
+	at, stop, err := startRedis(dir)
 	if err != nil {
 		return c, err
 	}
-	defer server.stop()
-	if err := until(at, server); err != nil {
-		return c, err
-	}
-	proxy, err := start(binary, "serve", "--listen", addr, "--admin", "off", "--store", "redis://"+at,
-		"--upstream", "openai=http://"+provider.Addr(), "--log-level", "error", "--ledger", "false")
+	defer stop()
+	p, err := Unbroken("redis", binary, "redis://"+at, "--ledger", "false").begin(dir, provider.Addr())
 	if err != nil {
 		return c, err
 	}
-	defer proxy.stop()
-	if err := until(addr, proxy); err != nil {
-		return c, err
-	}
+	defer p.stop()
 	b := books{redis.NewClient(&redis.Options{Addr: at, Protocol: 2, DisableIdentity: true})}
 	defer func() { _ = b.c.Close() }()
 	for _, shape := range answers {
-		a, err := b.answer(ctx, addr, shape)
+		a, err := b.answer(ctx, p.addr, shape)
 		if err != nil {
 			return c, err
 		}
 		fmt.Fprintf(log, "%d bytes of text: %d bytes, %d scripts\n", a.Text, a.Received, a.Scripts)
 		c.Answers = append(c.Answers, a)
 	}
-	c.Streams, err = b.streams(ctx, addr, 1000)
+	c.Streams, err = b.streams(ctx, p.addr, 1000)
 	return c, err
 }
 
@@ -167,7 +157,7 @@ func (b books) answer(ctx context.Context, addr string, s Shape) (a AnswerCost, 
 	}
 	defer func() { _ = res.Body.Close() }()
 	body, err := io.ReadAll(res.Body)
-	if err == nil && !bytes.Contains(body, doneMark) {
+	if err == nil && !bytes.Contains(body, Chat.terminal()) {
 		err = errors.New("a stream without its end")
 	}
 	if err != nil {
@@ -183,12 +173,12 @@ func (b books) answer(ctx context.Context, addr string, s Shape) (a AnswerCost, 
 // streams measures n streams with an event each 20 ms.
 func (b books) streams(ctx context.Context, addr string, n int) (c StreamsCost, err error) {
 	const groups = 20
-	sc := Scenario{Stream: true, Clients: n / groups, Shape: Shape{Events: 5000, Bytes: 20, Every: 20 * time.Millisecond}}
+	sc := Scenario{Stream: true, Clients: n / groups, Prompt: 1000, Shape: Shape{Events: 5000, Bytes: 20, Every: 20 * time.Millisecond}}
 	var loads []*Load
 	for range groups { // one after the other, so that no burst of claims is lost
-		l := Start(addr, sc.Shape, true, sc.Clients, 1000)
+		l := Start(addr, sc)
 		defer l.Stop()
-		if err := flows(ctx, l, sc); err != nil {
+		if err := flows(ctx, l, sc.Clients, true); err != nil {
 			return c, err
 		}
 		if err := pause(ctx, 100*time.Millisecond); err != nil {

@@ -6,13 +6,47 @@ import "time"
 type Scenario struct {
 	Name    string
 	Title   string
+	Wire    Wire `json:",omitempty"` // "": Chat
 	Shape   Shape
 	Stream  bool
 	Clients int
 	Prompt  int // bytes
 	// Memory: the streams stay open long enough for memory to be told.
 	Memory bool
+	// Upload: each measurement is one call of a fresh process, and memory is its peak,
+	// for each byte of the prompt.
+	Upload bool `json:",omitempty"`
+	// Stores: the peers are Unbroken with Redis in each [StoreState], and the ratios are
+	// to that where it is well.
+	Stores bool `json:",omitempty"`
 }
+
+func (s Scenario) wire() Wire {
+	if s.Wire == "" {
+		return Chat
+	}
+	return s.Wire
+}
+
+// against is the peer that ratios are taken to.
+func (s Scenario) against() string {
+	if s.Stores {
+		return StoreHealthy.peer()
+	}
+	return Against
+}
+
+// unit is what CPU is divided by.
+func (s Scenario) unit() string {
+	if s.Stream {
+		return "event"
+	}
+	return "call"
+}
+
+// paced reports whether latency is the proxy's doing: where streams go as fast as they can,
+// it is that of the queues.
+func (s Scenario) paced() bool { return s.Stream && s.Shape.Every > 0 }
 
 // Scenarios of the standard table.
 var Scenarios = []Scenario{
@@ -26,6 +60,10 @@ var Scenarios = []Scenario{
 		Shape: Shape{Events: 120, Bytes: 20, Every: time.Second}},
 	{Name: "json", Title: "JSON calls, 32 at a time", Clients: 32, Prompt: 2000,
 		Shape: Shape{Events: 1, Bytes: 1000}},
+	{Name: "body50", Title: "one JSON call with a prompt of 50 MB", Clients: 1, Prompt: 50_000_000, Upload: true,
+		Shape: Shape{Events: 1, Bytes: 1000}},
+	{Name: "store250", Title: "250 streams, an event each 20 ms, while Redis is well, slow or away", Stream: true, Clients: 250, Prompt: 2000, Stores: true,
+		Shape: Shape{Events: 1000, Bytes: 20, Every: 20 * time.Millisecond}},
 }
 
 // Linear are the scenarios that show whether cost grows with nothing but the events: as

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -49,8 +50,9 @@ func shapeOf(body []byte) (Shape, bool) {
 	return Shape{Events: n[0], Bytes: n[1], Every: time.Duration(n[2]) * time.Microsecond}, true
 }
 
-// Body is a chat request for the shape, with a prompt of that many bytes.
-func (s Shape) Body(stream bool, prompt int) []byte {
-	return fmt.Appendf(nil, `{"model":%q,"stream":%t,"messages":[{"role":"user","content":%q}]}`,
-		s.Model(), stream, bytes.Repeat([]byte("x"), max(prompt, 1)))
+// Body is a Chat request for the shape, with a prompt of that many bytes.
+func (s Shape) Body(stream bool, prompt int) []byte { return s.on(Chat, stream, prompt) }
+
+func (s Shape) on(w Wire, stream bool, prompt int) []byte {
+	return w.body(s.Model(), stream, strings.Repeat("x", max(prompt, 1)), 0)
 }

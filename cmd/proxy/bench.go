@@ -15,10 +15,14 @@ func newBench(env environment) *cobra.Command {
 		Short: "Measure what proxies cost, this one among them",
 		Long: "Drive a simulated provider through this proxy and its peers, one after the other, and\n" +
 			"print the CPU of each per event and per call, its memory per stream and the latency it\n" +
-			"adds. nginx, HAProxy and Redis take part where they are installed; any other proxy that\n" +
-			"speaks OpenAI's API can, with --peer. See bench --help for the flags.",
+			"adds; break the provider's streams and print what heals, and how fast; or measure any\n" +
+			"OpenAI- or Anthropic-compatible URL. nginx, HAProxy and Redis take part where they are\n" +
+			"installed; any other proxy can, with --peer. See bench --help for the flags and\n" +
+			"docs/BENCH.md for what they measure.",
 		Example: "  unbroken bench --scenarios flood,json --rounds 3\n" +
-			"  unbroken bench --provider 127.0.0.1:9000 --peer mine=http://127.0.0.1:4000,PID --html report.html",
+			"  unbroken bench --scenarios heal,faultrate --html report.html\n" +
+			"  unbroken bench --provider 127.0.0.1:9000 --peer mine=http://127.0.0.1:4000,PID\n" +
+			"  unbroken bench --target https://api.openai.com/v1 --key-env OPENAI_API_KEY --model gpt-4.1-mini",
 		DisableFlagParsing: true, // they are the bench's own
 		ValidArgsFunction:  completeBench,
 		RunE: func(c *cobra.Command, args []string) error {
