@@ -14,7 +14,8 @@ import (
 //
 //	known final word (quota, filter, overflow …)  Permanent, whatever the status
 //	x-should-retry: false | true                  Permanent | BadStatus (4xx, 5xx)
-//	408 409 429 5xx                               BadStatus
+//	424 for a 4xx that the model itself answered  Permanent
+//	408 409 424 429 5xx                           BadStatus
 //	2xx with an error object as its body          as [FromFault]
 //	other 2xx                                     EmptyAnswer
 //	anything else                                 Permanent
@@ -42,7 +43,7 @@ func FromStatus(status int, header func(name string) string, body []byte, now ti
 	c.Filtered = w.class == filtered
 	switch again := strings.ToLower(strings.TrimSpace(header("x-should-retry"))); {
 	case w.class >= hard || c.ContextOverflow:
-	case again == "false":
+	case again == "false", status == 424 && refusal(s.status):
 	case again == "true" && (status/100 == 4 || status/100 == 5), retryable(status):
 		c.Kind = BadStatus
 	}
@@ -59,11 +60,13 @@ func fromAnswer(status int, s spoken) Cause {
 }
 
 // retryable reports whether a status before the stream may be tried again
-// (DESIGN §7). 520-529 are a CDN's and 529 is Anthropic's "overloaded"; a 5xx of
+// (DESIGN §7). 424 is a generation that failed: Bedrock's ModelErrorException and
+// ModelStreamErrorException ("Retry your request", API reference of ResponseStream),
+// TGI's "generation error". 520-529 are a CDN's and 529 is Anthropic's "overloaded"; a 5xx of
 // unknown meaning is still the provider's failure.
 func retryable(status int) bool {
 	switch status {
-	case 408, 409, 429:
+	case 408, 409, 424, 429:
 		return true
 	}
 	return status/100 == 5

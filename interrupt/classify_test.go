@@ -25,7 +25,7 @@ func headers(kv ...string) func(string) string {
 
 func TestStatusAlone(t *testing.T) {
 	want := map[Kind][]int{
-		BadStatus:   {408, 409, 429, 500, 501, 502, 503, 504, 520, 521, 524, 529, 599},
+		BadStatus:   {408, 409, 424, 429, 500, 501, 502, 503, 504, 520, 521, 524, 529, 599},
 		Permanent:   {101, 301, 302, 307, 308, 400, 401, 402, 403, 404, 405, 410, 413, 418, 422, 451, 499, 600, 0},
 		EmptyAnswer: {200, 201, 204},
 	}
@@ -61,6 +61,12 @@ func TestErrorBodies(t *testing.T) {
 			Cause{Kind: Permanent, Code: "context_length_exceeded", Message: "m", ContextOverflow: true}},
 		{"azure content filter", 400, `{"error":{"message":"m","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`,
 			Cause{Kind: Permanent, Code: "content_filter", Filtered: true, Message: "m"}},
+		{"bedrock's model failed", 424, `{"message":"The model returned an error.","originalStatusCode":500,"resourceName":"arn:m"}`,
+			Cause{Kind: BadStatus, Message: "The model returned an error."}},
+		{"bedrock's model refused", 424, `{"message":"Malformed input","originalStatusCode":400,"resourceName":"arn:m"}`,
+			Cause{Kind: Permanent, Message: "Malformed input"}},
+		{"tgi failed to generate", 424, `{"error":"Request failed during generation: Server error","error_type":"generation"}`,
+			Cause{Kind: BadStatus, Message: "Request failed during generation: Server error"}},
 		{"anthropic overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`,
 			Cause{Kind: BadStatus, Type: "overloaded_error", Message: "Overloaded"}},
 		{"anthropic billing", 400, `{"type":"error","error":{"type":"billing_error","message":"m"}}`,

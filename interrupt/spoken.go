@@ -75,6 +75,8 @@ type errorObject struct {
 	Code       json.RawMessage `json:"code"`
 	Status     json.RawMessage `json:"status"`
 	StatusCode json.RawMessage `json:"status_code"`
+	// Original is what a model answered to Bedrock, behind the status that Bedrock answers.
+	Original json.RawMessage `json:"originalStatusCode"`
 }
 
 func (o *errorObject) spoken() spoken {
@@ -98,7 +100,7 @@ func (o *errorObject) spoken() spoken {
 	if status := scalar(o.Status); s.typ == "" && number(status) == 0 {
 		s.typ = clip(status, maxWord)
 	}
-	for _, n := range []string{scalar(o.StatusCode), scalar(o.Status), s.code} {
+	for _, n := range []string{scalar(o.StatusCode), scalar(o.Status), s.code, scalar(o.Original)} {
 		if s.status == 0 {
 			s.status = number(n)
 		}

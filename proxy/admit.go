@@ -15,6 +15,8 @@ import (
 	"github.com/unbroken-llm/unbroken/checkpoint"
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/bedrock"
+	"github.com/unbroken-llm/unbroken/dialect/gemini"
+	"github.com/unbroken-llm/unbroken/dialect/interactions"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -56,6 +58,7 @@ const (
 	unprotectedSize    = "body_too_large"
 	unprotectedCoding  = "unknown_content_encoding"
 	unprotectedRequest = "request_not_understood"
+	unprotectedMask    = "answer_masked"               // Google's field masks: only a part of the answer is asked for
 	unprotectedModel   = "wire_of_the_model_not_known" // Bedrock's InvokeModel for others than Anthropic
 )
 
@@ -137,9 +140,20 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *request) (reason string, 
 		return unprotectedModel, nil
 	case err != nil:
 		return unprotectedRequest, nil
+	case r.masked():
+		return unprotectedMask, nil
 	}
 	r.asks.Keepalive = countsNoComments(r.header)
 	return "", nil
+}
+
+// masked reports whether the answer is to be sent only in part.
+func (r *request) masked() bool {
+	switch r.speaks.(type) {
+	case gemini.Dialect, gemini.Array, interactions.Dialect:
+		return gemini.Masked(r.path, r.header.Get)
+	}
+	return false
 }
 
 // understand reads the request anew, of a body that was edited for it: what goes on

@@ -642,12 +642,12 @@ func (s *Stream) fitsSchema() bool {
 	if s.hop.doc == nil || len(s.req.Schema) == 0 {
 		return true
 	}
-	schema, err := splice.NewSchema(s.req.Schema)
-	if err != nil {
-		// Not checkable here; the document itself is whole.
-		return true
+	if !s.schemed {
+		// An error: not checkable here; the document itself is whole.
+		s.schemed = true
+		s.schema, _ = splice.NewSchema(s.req.Schema)
 	}
-	return schema.Check(s.prose()) == nil
+	return s.schema == nil || s.schema.Check(s.prose()) == nil
 }
 
 func (s *Stream) mismatch() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/splice"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -79,6 +80,10 @@ type Stream struct {
 	// dropped are the names of the calls that R2 took out.
 	dropped []string
 	scratch []byte
+	// schema is the caller's, compiled when it is first needed (schemed); nil: it
+	// cannot be checked here.
+	schema  *splice.Schema
+	schemed bool
 
 	// time
 	began, lastOut, lastNew, holdFrom, wakeAt, graceAt, dirtyAt, linedUp time.Time

@@ -72,6 +72,17 @@ func ReadPath(path string) Call {
 	return c
 }
 
+// Masked reports whether an answer is asked for only in part, of whichever method of
+// Google's: by a header or by a system parameter. What would be left of a stream is the
+// caller's to choose, perhaps without its finishReason or its text, so that nobody could
+// tell where it ends, or go on with it.
+func Masked(path string, header func(name string) string) bool {
+	if mask := strings.TrimSpace(header("X-Goog-FieldMask")); mask != "" && mask != "*" {
+		return true
+	}
+	return ReadPath(path).Foreign
+}
+
 // AtModel is a path and query, escaped, with another model's name in it, of a model
 // that is nobody's own.
 func AtModel(target, model string) string {

@@ -92,6 +92,35 @@ func TestResponseSchemaAsJSONSchema(t *testing.T) {
 	}
 }
 
+// A mask leaves of an answer what its caller names: perhaps no finishReason, so that the
+// end of a stream looked like a cut, or no text, so that there was nothing to go on from.
+func TestAMaskedAnswerIsNotOurs(t *testing.T) {
+	const path = "/v1beta/models/m:streamGenerateContent?alt=sse"
+	for _, tt := range []struct {
+		path, mask string
+		want       bool
+	}{
+		{path, "", false},
+		{path, "*", false},
+		{path, "candidates.content", true},
+		{path, " candidates(content,finishReason),usageMetadata ", true},
+		{path + "&fields=candidates", "", true},
+		{path + "&%24fields=candidates", "", true},
+		{"/v1beta/interactions?$fields=status", "", true},
+		{"/v1beta/interactions?alt=sse", "", false},
+	} {
+		got := Masked(tt.path, func(name string) string {
+			if name != "X-Goog-FieldMask" {
+				t.Errorf("reads %s", name)
+			}
+			return tt.mask
+		})
+		if got != tt.want {
+			t.Errorf("%s with mask %q: %t", tt.path, tt.mask, got)
+		}
+	}
+}
+
 func TestPath(t *testing.T) {
 	for path, want := range map[string]Call{
 		"/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse":                                            {Model: "gemini-2.5-flash", Method: "streamGenerateContent"},
