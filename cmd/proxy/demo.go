@@ -12,34 +12,42 @@ import (
 const (
 	demoPace = 25 * time.Millisecond // between two tokens: about what a model needs
 	fastPace = time.Millisecond
+	// demoRest is for reading: how long the view stays between two turns.
+	demoRest = 2 * time.Second
 	// demoLimit ends a demo that hangs, which would be a failure of ours.
 	demoLimit = time.Minute
 )
 
 func newDemo(env environment) *cobra.Command {
-	var fast bool
+	var fast, plain bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "See streams break and heal; no key, no network",
 		Long: "Run a simulated provider, the proxy and a client in this process. Each turn is cut\n" +
-			"in the middle, once without the proxy and once through it. The exit status is 1\n" +
-			"unless every turn arrives whole through the proxy.",
-		Example: "  unbroken demo\n  unbroken demo --fast | tail -5",
+			"in the middle, once without the proxy and once through it. On a terminal of 80 by 24\n" +
+			"or more both are shown side by side as they happen; elsewhere, with NO_COLOR and with\n" +
+			"TERM=dumb they are plain lines. The exit status is 1 unless every turn arrives whole\n" +
+			"through the proxy.",
+		Example: "  unbroken demo\n  unbroken demo --fast | tail -5\n  unbroken demo --plain",
 		Args:    noArgs,
 	}
 	c.Flags().BoolVar(&fast, "fast", false, "do not wait between tokens")
+	c.Flags().BoolVar(&plain, "plain", false, "plain lines on a terminal too")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		pace := demoPace
+		to := newDisplay(env, plain)
 		if fast {
-			pace = fastPace
+			return demo(c.Context(), to, fastPace, scenes)
 		}
-		return demo(c.Context(), newScreen(env), pace, scenes)
+		if v, ok := to.(*view); ok {
+			v.rest = demoRest
+		}
+		return demo(c.Context(), to, demoPace, scenes)
 	}
 	return c
 }
 
 // demo plays every scene and compares.
-func demo(ctx context.Context, to *screen, pace time.Duration, scenes []scene) (err error) {
+func demo(ctx context.Context, to display, pace time.Duration, scenes []scene) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit, errors.New("the demo takes too long"))
 	defer cancel()
 	st, err := newStage(pace)
@@ -47,12 +55,11 @@ func demo(ctx context.Context, to *screen, pace time.Duration, scenes []scene) (
 		return err
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
-	to.line("A provider breaks its stream in every turn: once with the client connected to it, once")
-	to.line("with unbroken in between. The client is the same, and knows nothing of either.")
+	var results []*result
+	defer func() { to.end(results) }()
 	failed := 0
-	var rows [][3]string
 	for i, sc := range scenes {
-		to.heading("%d/%d  %s", i+1, len(scenes), sc.title())
+		to.begin(i+1, len(scenes), sc)
 		r, err := sc.play(ctx, st, to)
 		if err != nil {
 			return err
@@ -60,11 +67,10 @@ func demo(ctx context.Context, to *screen, pace time.Duration, scenes []scene) (
 		if !r.healed() {
 			failed++
 		}
-		rows = append(rows, [3]string{sc.title(), r.directly(), r.through()})
-	}
-	to.heading("%-40s %-26s %s", "", "direct", "through unbroken")
-	for _, row := range rows {
-		to.line("%-40s %-26s %s", row[0], row[1], row[2])
+		results = append(results, r)
+		if err := to.pause(ctx); err != nil {
+			return err
+		}
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d turns did not heal", failed, len(scenes))

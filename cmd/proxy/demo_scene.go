@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/unbroken-llm/unbroken/relay"
 )
@@ -42,78 +42,77 @@ type result struct {
 
 // play runs a scene: unseen without a fault, to know what is right, then
 // directly, then through the proxy.
-func (sc scene) play(ctx context.Context, st *stage, to *screen) (*result, error) {
+func (sc scene) play(ctx context.Context, st *stage, to display) (*result, error) {
 	r := &result{scene: sc}
 	r.ref = talk(ctx, sc.prompt(st.direct(), "uncut", "every stream: pass; pace 0s"), func(string) {})
 	if r.ref.err != nil {
 		return nil, fmt.Errorf("the simulated provider failed by itself: %w", r.ref.err)
 	}
-	to.begin("direct")
+	to.start(straight)
 	r.direct = talk(ctx, sc.prompt(st.direct(), "direct", sc.script), to.say)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // somebody has seen enough
 	}
-	to.bad("%s: %s", r.directly(), reason(r.direct))
+	to.verdict(r.direct.ended, r.directly()+": "+reason(r.direct))
 
-	st.notes.begin()
-	to.begin("unbroken")
-	told := false
+	to.start(healing)
+	var turns sync.Mutex // the proxy tells while the client hears
+	st.notes.begin(func(far []relay.Note) {
+		turns.Lock()
+		defer turns.Unlock()
+		to.tell(sc.story(far))
+	})
+	defer st.notes.begin(unheard) // a client that has left is noted later
 	r.proxied = talk(ctx, sc.prompt(st.through(), "healed", sc.script), func(piece string) {
-		if to.live && !told && st.notes.healed() {
-			told = true
-			to.aside(sc.story(st.notes.far())...)
-		}
+		turns.Lock()
+		defer turns.Unlock()
 		to.say(piece)
 	})
 	notes, err := st.notes.whole(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if !told {
-		to.aside(sc.story(notes)...)
-	}
-	to.aside(r.bill(notes))
+	to.tell(append(sc.story(notes), r.bill(notes)))
 	if r.healed() {
-		to.good("%s", r.praise())
+		to.verdict(true, r.praise())
 	} else {
-		to.bad("%s: %s", r.through(), reason(r.proxied))
+		to.verdict(false, r.through()+": "+reason(r.proxied))
 	}
 	return r, nil
 }
 
-// story tells what the proxy did about the interruption.
-func (sc scene) story(notes []relay.Note) []string {
-	var cut, seam string
-	var gap time.Duration
+// story tells what the proxy did about the interruption, as far as it has come.
+func (sc scene) story(notes []relay.Note) (list []fact) {
 	for _, n := range notes {
 		switch n.Kind {
 		case relay.NoteInterrupted:
-			cut = fmt.Sprintf("cut: %s, plan: %s", n.Cause.Kind, n.Plan.Kind)
+			plan := n.Plan.Kind.String()
 			if n.Plan.Kind.Upstream() {
-				cut += fmt.Sprintf(" (%s)", n.Manner)
+				plan += fmt.Sprintf(" (%s)", n.Manner)
 			}
+			list = append(list, fact{"cut", n.Cause.Kind.String()}, fact{"plan", plan})
 		case relay.NoteSeam:
-			seam = fmt.Sprintf("seam: %s, ", n.Reason)
+			list = append(list, fact{"seam", n.Reason})
 		case relay.NoteHealed:
-			gap = n.Gap
+			list = append(list, fact{"gap", fmt.Sprintf("%d ms", n.Gap.Milliseconds())})
 		case relay.NoteAttempt, relay.NoteDemoted, relay.NoteUnprotected, relay.NoteEnd:
 		}
 	}
-	return []string{cut, fmt.Sprintf("%sgap: %d ms", seam, gap.Milliseconds())}
+	return list
 }
 
 // bill compares what was paid again with what a retry of the turn pays again.
-func (r *result) bill(notes []relay.Note) string {
+func (r *result) bill(notes []relay.Note) fact {
 	paid := "nothing"
 	for _, n := range notes {
 		switch {
 		case n.Kind == relay.NoteInterrupted && n.Plan.Kind.Upstream():
-			paid = "the prompt, uncounted by the provider"
+			paid = "the prompt, uncounted"
 		case n.Kind == relay.NoteEnd && n.Summary.Repaid > 0:
-			paid = fmt.Sprintf("%d input tokens, no output", n.Summary.Repaid)
+			paid = fmt.Sprintf("%d input, 0 output tokens", n.Summary.Repaid)
 		}
 	}
-	return fmt.Sprintf("paid again: %s; a full retry: %d input and %d output tokens", paid, r.ref.input, r.direct.tokens)
+	return fact{"paid again", fmt.Sprintf("%s; a full retry: %d input, %d output", paid, r.ref.input, r.direct.tokens)}
 }
 
 // healed reports whether the turn that came through the proxy is right.

@@ -64,10 +64,15 @@ func (st *stage) close() error {
 type notebook struct {
 	mu    sync.Mutex
 	notes []relay.Note
-	ended chan struct{} // closed by the note of the stream's end
+	heard func(far []relay.Note) // told of each note, before anybody is told of the end
+	ended chan struct{}          // closed by the note of the stream's end
 }
 
-func newNotebook() *notebook { return &notebook{ended: make(chan struct{})} }
+func newNotebook() *notebook {
+	return &notebook{heard: unheard, ended: make(chan struct{})}
+}
+
+func unheard([]relay.Note) {}
 
 // Begin implements proxy.Observer.
 func (b *notebook) Begin(proxy.Subject) proxy.Listener { return b }
@@ -80,35 +85,17 @@ func (b *notebook) Note(n relay.Note) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.notes = append(b.notes, n)
+	b.heard(b.notes)
 	if n.Kind == relay.NoteEnd {
 		close(b.ended)
 	}
 }
 
-// begin forgets the stream before.
-func (b *notebook) begin() {
+// begin forgets the stream before, and tells of the next one.
+func (b *notebook) begin(heard func(far []relay.Note)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.notes, b.ended = nil, make(chan struct{})
-}
-
-// healed reports whether new content came after an interruption.
-func (b *notebook) healed() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.notes {
-		if b.notes[i].Kind == relay.NoteHealed {
-			return true
-		}
-	}
-	return false
-}
-
-// far returns what was heard so far.
-func (b *notebook) far() []relay.Note {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return append([]relay.Note(nil), b.notes...)
+	b.notes, b.heard, b.ended = nil, heard, make(chan struct{})
 }
 
 // whole returns all notes of a stream, once it has ended.
@@ -118,7 +105,9 @@ func (b *notebook) whole(ctx context.Context) ([]relay.Note, error) {
 	b.mu.Unlock()
 	select {
 	case <-ended:
-		return b.far(), nil
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return append([]relay.Note(nil), b.notes...), nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

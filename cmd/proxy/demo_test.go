@@ -11,7 +11,7 @@ import (
 // A turn that does not heal is a failure of the demo, and is shown as one.
 func TestDemoFailsWhenATurnDoesNotHeal(t *testing.T) {
 	var out bytes.Buffer
-	to := newScreen(environment{out: &written{w: &out}})
+	to := newDisplay(environment{out: &written{w: &out}}, false)
 	hopeless := scenes[0]
 	hopeless.script = "every stream: status 400"
 	err := demo(t.Context(), to, 0, []scene{hopeless, scenes[1]})
@@ -27,7 +27,7 @@ func TestDemoStopsWhenItIsTold(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("seen enough")
 	cancel(enough)
-	err := demo(ctx, newScreen(environment{out: &written{w: &bytes.Buffer{}}}), demoPace, scenes)
+	err := demo(ctx, newDisplay(environment{out: &written{w: &bytes.Buffer{}}}, false), demoPace, scenes)
 	if err == nil || strings.Contains(err.Error(), "heal") {
 		t.Fatalf("got %v", err)
 	}
@@ -68,47 +68,23 @@ func TestVerdictOfADemo(t *testing.T) {
 	}
 }
 
-func TestScreen(t *testing.T) {
-	show := func(s *screen) string {
-		var b bytes.Buffer
-		s.w = &b
-		s.begin("direct")
-		for _, piece := range []string{"One two", " three fo", "ur\nfive"} {
-			s.say(piece)
-			if piece == "One two" {
-				s.aside("what happened")
-			}
-		}
-		s.good("%s", "done")
-		return b.String()
+func TestPlainLines(t *testing.T) {
+	var b bytes.Buffer
+	s := &screen{w: &b, width: 28}
+	s.start(straight)
+	for _, piece := range []string{"One two", " three fo", "ur\nfive \x1b[2J"} {
+		s.say(piece)
+		s.tell([]fact{{"cut", "by \x1b]0;title\a"}})
 	}
-	t.Run("elsewhere the text comes first", func(t *testing.T) {
-		want := `
+	s.verdict(true, "done")
+	want := `
   direct     │ One two three
              │ four
-             │ five
-             ╎ what happened
+             │ five ␛[2J
+             ╎ cut: by ␛]0;title␇
              │ ✓ done
 `
-		if got := show(&screen{width: 28}); got != want[1:] {
-			t.Errorf("got\n%s", got)
-		}
-	})
-	t.Run("on a terminal it is told as it happens", func(t *testing.T) {
-		want := `
-  direct     │ One two
-             ╎ what happened
-             │  three four
-             │ five
-             │ ✓ done
-`
-		if got := show(&screen{width: 28, live: true}); got != want[1:] {
-			t.Errorf("got\n%s", got)
-		}
-	})
-	t.Run("in colour", func(t *testing.T) {
-		if got := show(&screen{width: 28, live: true, colour: true}); !strings.Contains(got, "\x1b[32m✓ done\x1b[0m") {
-			t.Errorf("got %q", got)
-		}
-	})
+	if b.String() != want[1:] {
+		t.Errorf("got\n%s", b.String())
+	}
 }

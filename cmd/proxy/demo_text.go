@@ -1,0 +1,96 @@
+package main
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// clean makes text of whatever it is given: what a terminal would obey is shown
+// as a sign of its own. That is every control character but the line feed, the
+// marks that turn the direction of writing, and bytes that are no UTF-8.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return r
+		case r < 0x20:
+			return '␀' + r // Unicode has a picture of each
+		case r == 0x7f:
+			return '␡'
+		case r >= 0x80 && r < 0xa0, unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
+			return unicode.ReplacementChar
+		}
+		return r // strings.Map reads what is no UTF-8 as ReplacementChar
+	}, text)
+}
+
+// columns is how many columns of a terminal a cleaned text takes.
+func columns(text string) (n int) {
+	for _, r := range text {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// piece is a part of a text, and where it begins there.
+type piece struct {
+	at   int
+	text string
+}
+
+// breakLines breaks a text into lines of at most so many columns: at blanks where there
+// are any, else anywhere. Only those blanks are left out.
+func breakLines(text string, most int) (lines []piece) {
+	at := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		for columns(line) > most {
+			cut, blank, n := 0, 0, 0
+			for i, r := range line {
+				if n += runeColumns(r); n > most {
+					cut = i
+					break
+				}
+				if r == ' ' {
+					blank = i
+				}
+			}
+			if line[cut] == ' ' {
+				blank = cut
+			}
+			end, next := cut, cut
+			if blank > 0 {
+				end, next = blank, blank+1
+			}
+			lines = append(lines, piece{at, line[:end]})
+			at, line = at+next, line[next:]
+		}
+		lines = append(lines, piece{at, line})
+		at += len(line) + len("\n")
+	}
+	return lines
+}
+
+// fit cuts a text to so many columns, or fills it up with blanks.
+func fit(text string, wide int) string {
+	n := 0
+	for i, r := range text {
+		if n+runeColumns(r) > wide {
+			return text[:i] + strings.Repeat(" ", wide-n)
+		}
+		n += runeColumns(r)
+	}
+	return text + strings.Repeat(" ", wide-n)
+}
