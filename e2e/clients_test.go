@@ -16,6 +16,9 @@ type client struct {
 	// noComments: it takes an SSE comment, or "data:" without its space, for an
 	// error. Google sends neither.
 	noComments bool
+	// stubborn: it asks again in spite of x-should-retry, so that what it fails with
+	// in the end may be the open breaker.
+	stubborn bool
 }
 
 // goClients run in this process.
@@ -26,6 +29,8 @@ var goClients = []client{
 	{name: "anthropic-sdk-go 2 accumulate", speaks: faultinject.Messages, run: runAnthropicAccumulate},
 	{name: "openai-go 3 responses", speaks: faultinject.Responses, run: runResponsesStream},
 	{name: "openai-go 3 responses accumulator", speaks: faultinject.Responses, run: runResponsesAccumulator},
+	{name: "aws-sdk-go 2 converse", speaks: faultinject.Converse, run: runConverse, stubborn: true},
+	{name: "aws-sdk-go 2 invoke", speaks: faultinject.Invoke, run: runInvoke, stubborn: true},
 	{name: "genai-go 1", speaks: faultinject.Gemini, run: runGenAI, noComments: true},
 }
 

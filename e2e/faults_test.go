@@ -20,9 +20,9 @@ type fault struct {
 	kept     int     // calls that survive tool use; 0: as the scenario says
 	requests int     // to the provider; 0: as the verdict says
 	status   int     // of a refusal
-	// uncounted: Chat has its usage behind the finish, and lost it; it is not ours
-	// to invent.
-	uncounted bool
+	// uncounted: these have their usage behind the finish, and lost it; it is not
+	// ours to invent.
+	uncounted []faultinject.Dialect
 	comments  bool // SSE comments are part of it, or something else that Google never sends
 }
 
@@ -40,8 +40,12 @@ var (
 	onlyChat      = []faultinject.Dialect{faultinject.Chat}
 	onlyResponses = []faultinject.Dialect{faultinject.Responses}
 	onlyGemini    = []faultinject.Dialect{faultinject.Gemini}
-	marked        = []faultinject.Dialect{faultinject.Chat, faultinject.Messages}    // a marker follows the finish
-	oneEnd        = []faultinject.Dialect{faultinject.Responses, faultinject.Gemini} // the finish is the last event
+	onlyInvoke    = []faultinject.Dialect{faultinject.Invoke}
+	framed        = []faultinject.Dialect{faultinject.Converse, faultinject.Invoke}                                         // frames with checksums
+	marked        = []faultinject.Dialect{faultinject.Chat, faultinject.Messages, faultinject.Converse, faultinject.Invoke} // a marker follows the finish
+	usageLast     = []faultinject.Dialect{faultinject.Chat, faultinject.Converse}                                           // usage follows the finish
+	usageIsEnd    = []faultinject.Dialect{faultinject.Converse}                                                             // and nothing follows it
+	oneEnd        = []faultinject.Dialect{faultinject.Responses, faultinject.Gemini}                                        // the finish is the last event
 )
 
 const all = -1
@@ -56,6 +60,11 @@ var cuts = []fault{
 	{name: "half an event, rst", script: "attempt 1: pace 4ms; half with rst CUT"},
 	{name: "half an event, fin", script: "attempt 1: half with fin CUT"},
 	{name: "half an event, polite end", script: "attempt 1: half with polite CUT"},
+	{name: "inside a prelude, rst", script: "attempt 1: pace 4ms; half with rst keeping 7 CUT", on: framed},
+	{name: "inside a prelude, polite end", script: "attempt 1: half with polite keeping 7 CUT", on: framed},
+	{name: "behind a prelude, fin", script: "attempt 1: half with fin keeping 12 CUT", on: framed},
+	{name: "wrong checksum", script: "attempt 1: bad-crc CUT; fin before finish", on: framed},
+	{name: "wrong checksum of the lengths", script: "attempt 1: bad-crc prelude CUT; fin before finish", on: framed},
 	{name: "close-delimited body", script: "attempt 1: eof10 CUT"},
 	{name: "content-length not reached", script: "attempt 1: length; fin CUT"},
 	{name: "rst inside gzip", script: "attempt 1: pace 4ms; gzip; rst CUT"},
@@ -116,6 +125,8 @@ var inBand = []fault{
 	{name: "in-band error, flat", script: "attempt 1: error api as flat CUT", on: onlyResponses},
 	{name: "in-band error and no response.failed", script: "attempt 1: error api as alone CUT", on: onlyResponses},
 	{name: "response.failed and no error", script: "attempt 1: error api as failed CUT", on: onlyResponses},
+	{name: "in-band error, not modelled", script: "attempt 1: error api as raw CUT", on: framed},
+	{name: "in-band error of the model in a chunk", script: "attempt 1: error overloaded as chunk CUT", on: onlyInvoke},
 	{name: "in-band error outside a frame", script: "attempt 1: error api as raw CUT", on: onlyGemini},
 	{name: "in-band error comes first", script: "attempt 1: error overloaded before event 1", in: plain, want: healed},
 	{name: "in-band error after the start", script: "attempt 1: error overloaded after event 1", in: plain, want: healed},
@@ -183,12 +194,12 @@ var harmless = []fault{
 
 // endings concern what comes after the finish.
 var endings = []fault{
-	{name: "finish, then only comments", script: "attempt 1: warm every 50ms", in: moments, want: finished, uncounted: true, comments: true},
-	{name: "rst after the finish", script: "attempt 1: pace 4ms; rst after finish", want: finished, uncounted: true},
-	{name: "no terminator", script: "attempt 1: no-terminal", on: marked, want: finished},
+	{name: "finish, then only comments", script: "attempt 1: warm every 50ms", in: moments, want: finished, uncounted: usageLast, comments: true},
+	{name: "rst after the finish", script: "attempt 1: pace 4ms; rst after finish", want: finished, uncounted: usageLast},
+	{name: "no terminator", script: "attempt 1: no-terminal", on: marked, want: finished, uncounted: usageIsEnd},
 	{name: "no finish behind text", script: "attempt 1: no-terminal", on: oneEnd, in: texts, want: healed},
 	{name: "no finish behind a whole", script: "attempt 1: no-terminal", on: oneEnd, in: wholes, want: finished},
-	{name: "last event without blank line", script: "attempt 1: no-blank-line", want: finished},
+	{name: "last event without blank line", script: "attempt 1: no-blank-line", want: finished, uncounted: usageIsEnd},
 	{name: "content after the end", script: "attempt 1: after-end", want: finished},
 }
 

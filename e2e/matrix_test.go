@@ -3,6 +3,7 @@ package e2e
 import (
 	"flag"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -75,7 +76,10 @@ func runRow(t *testing.T, m *measure, f *fault, in []*scenario, sheet *sheet) {
 		st := newStage(t, f.via)
 		want := f.expect(sc, m.client.speaks)
 		want.unbroken = m.of(t, sc, "").reply.Message
-		if f.uncounted && m.client.speaks == faultinject.Chat {
+		if m.client.stubborn {
+			want.status = 0
+		}
+		if slices.Contains(f.uncounted, m.client.speaks) {
 			want.unbroken.Usages = 0
 		}
 		if want.verdict == relayed || want.verdict == verbatim {

@@ -24,11 +24,11 @@ type scenario struct {
 
 // models are those of one scenario where it depends on the model whether a turn is
 // continued by a prefill or by asking. Chat and Responses have none to choose from.
-type models struct{ messages, gemini string }
+type models struct{ messages, gemini, bedrock string }
 
 var (
-	prefills = models{"claude-sonnet-4-5", "gemini-3-pro-preview"}
-	asks     = models{"claude-opus-4-8", "gemini-3.8-flash"}
+	prefills = models{"claude-sonnet-4-5", "gemini-3-pro-preview", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"}
+	asks     = models{"claude-opus-4-8", "gemini-3.8-flash", "us.anthropic.claude-opus-4-8-v1"}
 )
 
 // inGemini is a place for Gemini, whose calls come whole.
@@ -65,6 +65,8 @@ func (s *scenario) job(d faultinject.Dialect) job {
 		j.Model = s.models.messages
 	case faultinject.Gemini:
 		j.Model = s.models.gemini
+	case faultinject.Converse, faultinject.Invoke:
+		j.Model = s.models.bedrock
 	case faultinject.Responses:
 		j.Model = "gpt-5.1"
 	}

@@ -81,7 +81,7 @@ func newStage(t testing.TB, v via) *stage {
 			Progress: 900 * time.Millisecond, ProgressQuiet: 900 * time.Millisecond,
 		}
 	}
-	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url, Abilities: engine}, {Name: "anthropic", URL: url}, {Name: "gemini", URL: url, Abilities: trailing}}
+	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url, Abilities: engine}, {Name: "anthropic", URL: url}, {Name: "gemini", URL: url, Abilities: trailing}, {Name: "bedrock", URL: url}}
 	st.base = serve(t, cfg)
 	return st
 }

@@ -20,6 +20,16 @@ func Append(dst []byte, kind, name string, payload []byte) []byte {
 	return end(dst, from, payload)
 }
 
+// AppendFault appends the frame of an error that the service has no model of: its code and text are headers, and it has no
+// payload.
+func AppendFault(dst []byte, code, message string) []byte {
+	from := begin(&dst)
+	dst = appendHeader(dst, ":error-code", code)
+	dst = appendHeader(dst, ":error-message", message)
+	dst = appendHeader(dst, ":message-type", Fault)
+	return end(dst, from, nil)
+}
+
 // Reload appends frame f with another payload to dst; its headers stay as they were.
 func (f *Frame) Reload(dst, payload []byte) []byte {
 	from := begin(&dst)

@@ -23,6 +23,7 @@ func composed() []byte {
 	b = Append(b, Event, "empty", nil)
 	b = Append(b, Event, "long", bytes.Repeat([]byte(`{"x":1}`), 300))
 	b = Append(b, Event, "messageStop", []byte(`{"stopReason":"end_turn"}`))
+	b = AppendFault(b, "InternalFailure", "it broke")
 	return Append(b, Exception, "throttlingException", []byte(`{"message":"slow down"}`))
 }
 
@@ -123,7 +124,7 @@ func TestFramesOfOnePushLiveTogether(t *testing.T) {
 	for _, e := range kept {
 		got += line(e)
 	}
-	if got != want || len(kept) != 5 {
+	if got != want || len(kept) != 6 {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -18,6 +18,9 @@ const (
 	Gemini       Dialect = "gemini"       // Gemini generateContent, WIRE 1.4
 	Interactions Dialect = "interactions" // Gemini Interactions, WIRE 1.5
 	Completions  Dialect = "completions"  // legacy completions: a prompt in, text out
+
+	Converse Dialect = "converse" // Bedrock Converse and ConverseStream, WIRE 1.6
+	Invoke   Dialect = "invoke"   // Bedrock InvokeModel of Anthropic's models: Messages in frames
 )
 
 // A BlockKind says what one block of an answer is.

@@ -20,6 +20,12 @@ func checkMessages(h http.Header, w wireRequest) *Refusal {
 	if w.Model == "" {
 		return invalid("model: Field required")
 	}
+	return checkConversation(w, strings.Contains(h.Get("Anthropic-Beta"), "system"))
+}
+
+// checkConversation is what of that the model itself refuses, whoever's endpoint
+// it is behind.
+func checkConversation(w wireRequest, betaSystem bool) *Refusal {
 	if w.MaxTokens == nil {
 		return invalid("max_tokens: Field required")
 	}
@@ -32,7 +38,6 @@ func checkMessages(h http.Header, w wireRequest) *Refusal {
 	if len(w.Messages) == 0 {
 		return invalid("messages: at least one message is required")
 	}
-	betaSystem := strings.Contains(h.Get("Anthropic-Beta"), "system")
 	msgs, r := mergeMessages(w.Messages, betaSystem)
 	if r != nil {
 		return r

@@ -184,7 +184,7 @@ func TestResponsesKeptItems(t *testing.T) {
 func itemsOf(t *testing.T, stream string) []inputItem {
 	t.Helper()
 	var items []inputItem
-	for n := eventLen([]byte(stream)); n > 0; n = eventLen([]byte(stream)) {
+	for n := FrameLF.eventLen([]byte(stream)); n > 0; n = FrameLF.eventLen([]byte(stream)) {
 		var e struct {
 			Type     string
 			Item     inputItem

@@ -154,6 +154,9 @@ type heard struct {
 // hear folds a stream.
 func hear(t *testing.T, d Dialect, stream string) heard {
 	t.Helper()
+	if d.framing(Options{}) == FrameBinary {
+		return hearFrames(t, d, stream)
+	}
 	var h heard
 	sc := bufio.NewScanner(strings.NewReader(strings.TrimPrefix(stream, "\ufeff")))
 	sc.Buffer(nil, 1<<24)

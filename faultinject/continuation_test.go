@@ -116,12 +116,16 @@ func TestContinuedAnswersEqualTheWhole(t *testing.T) {
 				{"asked with anchor in chat", chatPath, chatBody("gpt-4.1", question, msg("assistant", said), msg("user", askChat(tail(said)))), tail(said)},
 				{"asked plainly", chatPath, chatBody("gpt-4.1", question, msg("assistant", partial), msg("user", plainAsk)), ""},
 				{"asked with anchor in responses", responsesPath, responsesBody("gpt-5.1", question, msg("assistant", partial), msg("user", ask(trimmedTail))), trimmedTail},
+				{"prefill in converse", converseAt(bedrockClaude), converseBody([]string{saying("user", "Go."), saying("assistant", partial)}), ""},
+				{"asked with anchor in converse", converseAt(bedrockLater), converseBody([]string{saying("user", "Go."), saying("assistant", partial), saying("user", ask(trimmedTail))}), trimmedTail},
+				{"asked plainly in converse", converseAt("us.amazon.nova-pro-v1:0"), converseBody([]string{saying("user", "Go."), saying("assistant", partial), saying("user", plainAsk)}), ""},
+				{"prefill in invoke", invokeAt(bedrockClaude), invokeBody([]string{question, msg("assistant", partial)}), ""},
+				{"asked with anchor in invoke", invokeAt(bedrockLater), invokeBody([]string{question, msg("assistant", partial), msg("user", ask(trimmedTail))}), trimmedTail},
 				{"asked plainly in responses", responsesPath, responsesBody("gpt-5.1", question, msg("assistant", partial), msg("user", plainAsk)), ""},
 			} {
 				s.Reset()
 				got := postWith(t, c, s.URL()+m.path, m.body)
-				d := map[string]Dialect{chatPath: Chat, messagesPath: Messages, responsesPath: Responses}[m.path]
-				h := hear(t, d, got.body)
+				h := hear(t, speakerFor(received{method: http.MethodPost, path: m.path}).dialect(), got.body)
 				heardText, echoed := strings.CutPrefix(h.text, m.echo)
 				if partial == a.Text() && h.text == "[[COMPLETE]]" {
 					heardText, echoed = "", true

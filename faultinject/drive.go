@@ -28,6 +28,8 @@ type drive struct {
 	total    int64  // length of the whole body
 	sent     int    // whole events
 	bytes    int64
+	spoke    time.Time
+	last     time.Time
 	finished bool // the finish of the answer was sent
 	applied  bool
 	seen     map[Kind]int
@@ -137,6 +139,7 @@ func (d *drive) event(e Event) Ending {
 			return end
 		}
 	}
+	at := time.Now()
 	d.seen[e.Kind]++
 	d.pos.Phase, d.pos.Kind, d.pos.Nth = PhaseEvent, e.Kind, d.seen[e.Kind]
 	d.pos.Event++
@@ -146,7 +149,7 @@ func (d *drive) event(e Event) Ending {
 			whole := len(a.Steps[0].Write) >= len(e.Raw)
 			end := d.perform(a.Steps)
 			if whole || end == "" {
-				d.delivered(e)
+				d.delivered(e, at)
 			}
 			return end
 		}
@@ -154,13 +157,17 @@ func (d *drive) event(e Event) Ending {
 	if end := d.write(e.Raw); end != "" {
 		return end
 	}
-	d.delivered(e)
+	d.delivered(e, at)
 	return ""
 }
 
-// delivered notes an event that was sent as a whole.
-func (d *drive) delivered(e Event) {
+// delivered notes an event that was sent as a whole, and when that began.
+func (d *drive) delivered(e Event, at time.Time) {
 	d.sent++
+	d.last = at
+	if d.spoke.IsZero() && (e.Kind == KindText || e.Kind == KindThinking || e.Kind == KindTool || e.Kind == KindArgs) {
+		d.spoke = at
+	}
 	d.finished = d.finished || e.Kind == KindFinish || e.Kind == KindEnd
 }
 

@@ -12,6 +12,7 @@ import (
 type Exchange struct {
 	ID              int // from 1, in order of arrival
 	Received, Ended time.Time
+	Spoke, Last     time.Time // when its first content, and its last event, began to leave; zero: nothing did
 	Proto           string
 	Method, Path    string // the path with its query
 	Header          http.Header

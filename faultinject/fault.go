@@ -22,6 +22,13 @@ type Needy interface {
 	Needs() Transport
 }
 
+// A Particular fault can only happen to one framing. It is declared and refused
+// like a Needy one.
+type Particular interface {
+	Fault
+	NeedsFraming() Framing
+}
+
 // A Transport is a version of HTTP.
 type Transport string
 

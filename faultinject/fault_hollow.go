@@ -24,8 +24,13 @@ func (f Hollow) Next(p Position, _ []byte) Action {
 	if p.Phase != PhaseOpen {
 		return Action{}
 	}
-	kind := "text/event-stream; charset=utf-8"
-	body := hollows[f.What]
+	kind, body := p.Framing.contentType(), hollows[f.What]
+	switch {
+	case p.Framing == FrameArray:
+		kind = FrameLF.contentType()
+	case p.Framing == FrameBinary && f.What == "only-comments":
+		body = strings.Repeat(string(p.Framing.comment("processing")), 2)
+	}
 	if strings.HasPrefix(body, "<") {
 		kind = "text/html"
 	}

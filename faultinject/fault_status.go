@@ -23,7 +23,8 @@ func (f Status) Next(p Position, _ []byte) Action {
 	if p.Phase != PhaseOpen {
 		return Action{}
 	}
-	h := http.Header{"Content-Type": {"application/json"}}
+	r := statusRefusal(p.Dialect, f.Code)
+	h := r.head(p.Dialect)
 	if f.HasRetry {
 		h.Set("Retry-After", strconv.Itoa(f.RetryAfter))
 	}
@@ -33,7 +34,6 @@ func (f Status) Next(p Position, _ []byte) Action {
 	if f.ShouldRetry != "" {
 		h.Set("X-Should-Retry", f.ShouldRetry)
 	}
-	r := statusRefusal(p.Dialect, f.Code)
 	return Action{Reply: &Reply{Status: f.Code, Header: h, Body: r.body(p.Dialect, "req_"+p.ID), RetryAt: f.RetryDate}}
 }
 

@@ -43,7 +43,7 @@ func TestCuts(t *testing.T) {
 				if !tc.end(got.err) {
 					t.Errorf("end: %v", got.err)
 				}
-				if n := strings.Count(strings.ReplaceAll(got.body, "\r\n", "\n"), "\n\n"); tc.kept >= 0 && n != tc.kept {
+				if n := wholeEvents(d, got.body); tc.kept >= 0 && n != tc.kept {
 					t.Errorf("%d whole events of %d arrived, want %d", n, len(full(d)), tc.kept)
 				}
 				if tc.script == "attempt 1: fin at byte 700" && len(got.body) != 700 {
@@ -68,6 +68,10 @@ func request(d Dialect) (path, body string) {
 		return geminiPath, geminiBody([]string{says("user", "Tell me something.")})
 	case Interactions:
 		return interactionsPath, interactionBody("gemini-2.5-flash", []string{step("user_input", "Tell me something.")})
+	case Converse:
+		return converseAt(bedrockClaude), converseBody([]string{saying("user", "Tell me something.")})
+	case Invoke:
+		return invokeAt(bedrockClaude), invokeBody([]string{msg("user", "Tell me something.")})
 	case Completions:
 		return completionsPath, completionBody("Tell me something.")
 	}

@@ -164,17 +164,30 @@ func (s *Server) compose(p Prompt, t task, seam Seam) Answer {
 func (s *Server) refuse(id int, d Dialect, r *Refusal, w wire) Ending {
 	rid := "req_" + label(s.cfg.Seed, fmt.Sprint(id))
 	s.log.update(id, func(x *Exchange) { x.Refusal, x.Status = r, r.Status })
-	return whole(w, r.Status, rid, r.body(d, rid), Refused)
+	return replied(w, Reply{Status: r.Status, Header: r.head(d), Body: r.body(d, rid)}, rid, Refused)
 }
 
 // whole sends a whole JSON response.
 func whole(w wire, status int, requestID string, body []byte, how Ending) Ending {
-	h := http.Header{"Content-Type": {"application/json"}, "Content-Length": {fmt.Sprint(len(body))}, "Request-Id": {requestID}, "X-Request-Id": {requestID}}
-	if w.head(status, h) != nil || w.write(body) != nil {
+	return replied(w, Reply{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, requestID, how)
+}
+
+// replied sends r, whose header it may change.
+func replied(w wire, r Reply, requestID string, how Ending) Ending {
+	identify(r.Header, requestID)
+	r.Header.Set("Content-Length", fmt.Sprint(len(r.Body)))
+	if w.head(r.Status, r.Header) != nil || w.write(r.Body) != nil {
 		return ClientClosed
 	}
 	w.end(Step{End: EndPolite})
 	return how
+}
+
+// identify sets the id of a response under every name that a provider has for it.
+func identify(h http.Header, requestID string) {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Amzn-Requestid"} {
+		h.Set(name, requestID)
+	}
 }
 
 // send performs the response.
@@ -209,7 +222,7 @@ func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) 
 	d := &drive{w: w, faults: tr.Faults, pace: pace, closed: s.closing,
 		total: total(events),
 		pos:   Position{Dialect: p.Dialect, Framing: framing, Model: p.Model, ID: o.ID, Total: len(events), Seed: s.cfg.Seed, Options: o}}
-	if r := unmet(tr.Faults, w.transport()); r != nil {
+	if r := unmet(tr.Faults, w.transport(), framing); r != nil {
 		return s.refuse(id, p.Dialect, r, w)
 	}
 	kept := s.shelve(p, t, a, o, pace)
@@ -230,13 +243,16 @@ func (s *Server) send(id int, p Prompt, t task, a Answer, tr Treatment, w wire) 
 
 // eventStream are the headers of a stream.
 func eventStream(salt string) http.Header {
-	return http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache"}, "Request-Id": {"req_" + salt}, "X-Request-Id": {"req_" + salt}}
+	h := http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache"}}
+	identify(h, "req_"+salt)
+	return h
 }
 
 // settle copies what a drive did into the log.
 func (s *Server) settle(id int, d *drive) {
 	s.log.update(id, func(x *Exchange) {
 		x.Status, x.Applied, x.Events, x.Bytes = d.status, d.applied, d.sent, d.bytes
+		x.Spoke, x.Last = d.spoke, d.last
 	})
 }
 
@@ -249,11 +265,14 @@ func total(events []Event) int64 {
 	return n
 }
 
-// unmet refuses faults that cannot happen on this transport.
-func unmet(faults []Fault, have Transport) *Refusal {
+// unmet refuses faults that cannot happen on this transport, or to this dialect.
+func unmet(faults []Fault, have Transport, framing Framing) *Refusal {
 	for _, f := range faults {
 		if n, ok := f.(Needy); ok && n.Needs() != have {
 			return &Refusal{Status: 500, Type: "api_error", Message: fmt.Sprintf("the fault script asks for something that needs %s, but this request came over %s: point the client at the other URL", n.Needs(), have)}
+		}
+		if n, ok := f.(Particular); ok && n.NeedsFraming() != framing {
+			return &Refusal{Status: 500, Type: "api_error", Message: fmt.Sprintf("the fault script asks for something that needs %s, but this dialect has %s", n.NeedsFraming(), framing)}
 		}
 	}
 	return nil

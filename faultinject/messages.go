@@ -9,6 +9,7 @@ func RenderMessages(a Answer, o Options) [][]byte { return Raws(messagesEvents(a
 // messagesStream collects events; every payload begins with its type.
 type messagesStream struct {
 	o      Options
+	put    func(name, payload string) []byte // how an event stands in the body
 	events []Event
 }
 
@@ -16,7 +17,7 @@ func (s *messagesStream) add(kind Kind, name, members string) {
 	if members != "" {
 		members = "," + members
 	}
-	s.events = append(s.events, Event{kind, frame(s.o.Variant, name, `{"type":"`+name+`"`+members+`}`)})
+	s.events = append(s.events, Event{kind, s.put(name, `{"type":"`+name+`"`+members+`}`)})
 }
 
 func (s *messagesStream) delta(kind Kind, index int, members string) {
@@ -32,9 +33,15 @@ func (s *messagesStream) open(kind Kind, index int, block string) {
 
 // messagesEvents renders a with each event's kind.
 func messagesEvents(a Answer, o Options) []Event {
-	o, a = o.withDefaults("msg_01"), a.without(CustomBlock, SearchBlock, CodeBlock)
+	put := func(name, payload string) []byte { return frame(o.Variant, name, payload) }
+	return finishFrames(o.Variant, messagesOf(a, o.withDefaults("msg_01"), put))
+}
+
+// messagesOf is messagesEvents with put to frame them.
+func messagesOf(a Answer, o Options, put func(name, payload string) []byte) []Event {
+	a = a.without(CustomBlock, SearchBlock, CodeBlock)
 	u := a.usage(o)
-	s := &messagesStream{o: o}
+	s := &messagesStream{o: o, put: put}
 	cache := fmt.Sprintf(`"cache_creation_input_tokens":0,"cache_read_input_tokens":%d`, u.CacheRead)
 	s.add(KindStart, "message_start", fmt.Sprintf(`"message":{"model":%s,"id":%s,"type":"message","role":"assistant","content":[],`+
 		`"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":%d,%s,"output_tokens":1,"service_tier":"standard"}}`,
@@ -50,7 +57,7 @@ func messagesEvents(a Answer, o Options) []Event {
 	s.add(KindFinish, "message_delta", fmt.Sprintf(`"delta":{"stop_reason":%s,"stop_sequence":%s},"usage":{"input_tokens":%d,%s,"output_tokens":%d%s}`,
 		quote(messagesFinish(a.Finish)), sequence, u.In, cache, u.Out, details))
 	s.add(KindEnd, "message_stop", "")
-	return finishFrames(o.Variant, s.events)
+	return s.events
 }
 
 // block renders one content block from its start to its stop.

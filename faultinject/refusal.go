@@ -1,6 +1,9 @@
 package faultinject
 
-import "fmt"
+import (
+	"fmt"
+	"net/http"
+)
 
 // A Refusal is a request turned down before any answer, in the words of the
 // provider. It is also used for the errors faults produce.
@@ -29,6 +32,16 @@ func invalidParam(param, format string, args ...any) *Refusal {
 // body renders the refusal as the JSON body of its dialect.
 func (r *Refusal) body(d Dialect, requestID string) []byte {
 	return d.speaker().refuse(r, requestID)
+}
+
+// head returns the headers of a response with that body.
+func (r *Refusal) head(d Dialect) http.Header {
+	h := http.Header{}
+	if more := d.speaker().traits().errorHead; more != nil {
+		h = more(r)
+	}
+	h.Set("Content-Type", "application/json")
+	return h
 }
 
 func orNull(s string) string {

@@ -148,7 +148,7 @@ func TestRenderedKindsAreTheClassifiedOnes(t *testing.T) {
 		for _, d := range Dialects() {
 			a, _ := Scenario(scenario, Prompt{Dialect: d}, Config{LongTokens: 40})
 			for i, e := range Render(d, a, Options{IncludeUsage: true, StreamArgs: scenario == "big-tool", Checkpoint: "k", Variant: Variant{Pauses: scenario == "long"}}) {
-				if got := classify(e.Raw); got != e.Kind {
+				if got := d.framing(Options{}).classify(e.Raw); got != e.Kind {
 					t.Errorf("%s/%s event %d is %q, classified %q: %s", scenario, d, i+1, e.Kind, got, e.Raw)
 				}
 			}
@@ -239,7 +239,7 @@ func TestRecordedEventsAreClassified(t *testing.T) {
 		}
 		count := map[Kind]int{}
 		for len(raw) > 0 {
-			n := eventLen(raw)
+			n := FrameLF.eventLen(raw)
 			if n == 0 {
 				break
 			}

@@ -101,7 +101,7 @@ func TestResponsesFaults(t *testing.T) {
 		})
 	}
 	for _, name := range faultNames() {
-		if !tested[name] {
+		if !tested[name] && name != "bad-crc" { // text has no checksums
 			t.Errorf("%s was not tried", name)
 		}
 	}
@@ -113,12 +113,12 @@ func TestResponsesFailAsTheyBegan(t *testing.T) {
 	s := start(t, Config{Scenario: "text", Script: MustScript("attempt 1: error api after text 2; variant crlf")})
 	got := post(t, s, responsesPath, strings.Replace(responsesBody("m", msg("user", "Go.")), `"stream"`, `"instructions":"Be brief.","stream"`, 1))
 	var heads []map[string]any
-	for stream := []byte(got.body); eventLen(stream) > 0; stream = stream[eventLen(stream):] {
+	for stream := []byte(got.body); FrameLF.eventLen(stream) > 0; stream = stream[FrameLF.eventLen(stream):] {
 		var e struct {
 			Type     string
 			Response map[string]any
 		}
-		if err := json.Unmarshal(payloadOf(stream[:eventLen(stream)]), &e); err != nil {
+		if err := json.Unmarshal(payloadOf(stream[:FrameLF.eventLen(stream)]), &e); err != nil {
 			t.Fatal(err)
 		}
 		if e.Type == "response.created" || e.Type == "response.failed" {

@@ -248,7 +248,7 @@ func TestResponsesEventsAsRecorded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n := eventLen(raw); n > 0; n = eventLen(raw) {
+		for n := FrameLF.eventLen(raw); n > 0; n = FrameLF.eventLen(raw) {
 			typ, members := shapeOf(t, raw[:n])
 			raw = raw[n:]
 			if _, ok := recorded[typ]; !ok {

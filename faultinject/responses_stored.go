@@ -86,7 +86,7 @@ func (s *Server) resume(id int, dialect Dialect, kept *keptResponse, first int, 
 	}
 	attempt := s.turns.count(kept.turn)
 	tr := script.For(Query{Attempt: attempt, Turn: kept.turnNo, Model: kept.options.Model})
-	if r := unmet(tr.Faults, w.transport()); r != nil {
+	if r := unmet(tr.Faults, w.transport(), dialect.framing(kept.options)); r != nil {
 		return s.refuse(id, dialect, r, w)
 	}
 	s.log.update(id, func(x *Exchange) {

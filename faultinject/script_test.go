@@ -54,7 +54,7 @@ func TestScriptFaults(t *testing.T) {
 		"stall after headers":                Stall{At: At{Fixed: true, Phase: PhaseHead}},
 		"polite at end":                      Polite{At{Fixed: true, Phase: PhaseDone}},
 		"rst at byte 0":                      RST{At{HasByte: true}},
-		"half with rst inside text 2":        Half{At{Kind: KindText, Nth: 2, Side: Inside}, EndReset},
+		"half with rst inside text 2":        Half{At: At{Kind: KindText, Nth: 2, Side: Inside}, End: EndReset},
 		"trickle 3 every 2ms":                Trickle{3, 2 * time.Millisecond},
 		"pings every 20ms at random":         Keepalive{Every: 20 * time.Millisecond},
 		"error timeout as groq after text 2": InBand{At{Kind: KindText, Nth: 2}, "timeout", "groq"},

@@ -1,6 +1,9 @@
 package faultinject
 
-import "strings"
+import (
+	"net/http"
+	"strings"
+)
 
 // A speaker plays the provider of one dialect. A new dialect is a Dialect, a
 // speaker, and a row in speakers: the core asks, it does not name dialects.
@@ -46,11 +49,14 @@ type traits struct {
 	// ping renders the dialect's own sign of life, the n-th of a row that
 	// follows chunk; nil if a comment is all it has.
 	ping func(chunk []byte, n int) []byte
+	// errorHead are the headers that say of an error what its body does not; nil
+	// if the body says all.
+	errorHead func(r *Refusal) http.Header
 }
 
 // speakers is the table of dialects. The first one also speaks where no
 // dialect is known.
-var speakers = []speaker{chatSpeaker{}, messagesSpeaker{}, responsesSpeaker{}, geminiSpeaker{}, interactionsSpeaker{}, completionsSpeaker{}}
+var speakers = []speaker{chatSpeaker{}, messagesSpeaker{}, responsesSpeaker{}, geminiSpeaker{}, interactionsSpeaker{}, completionsSpeaker{}, converseSpeaker{}, invokeSpeaker{}}
 
 // Dialects lists the dialects the provider speaks.
 func Dialects() []Dialect {

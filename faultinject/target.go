@@ -31,7 +31,7 @@ func (s *Server) relay(ctx context.Context, id int, in received, w wire) Ending 
 		return s.refuse(id, Chat, invalid("%s: %v", HeaderScript, err), w)
 	}
 	d := s.targetDrive(id, in, w, script)
-	if r := unmet(d.faults, w.transport()); r != nil {
+	if r := unmet(d.faults, w.transport(), d.pos.Framing); r != nil {
 		return s.refuse(id, d.pos.Dialect, r, w)
 	}
 	end := d.open()
@@ -54,7 +54,7 @@ func (s *Server) targetDrive(id int, in received, w wire, script Script) *drive 
 	if sp == nil {
 		return d
 	}
-	d.pos.Dialect = sp.dialect()
+	d.pos.Dialect, d.pos.Framing = sp.dialect(), sp.dialect().framing(Options{})
 	p, err := sp.prompt(s, in)
 	if err != nil || len(p.Turns) == 0 {
 		return d // the target will say what is wrong with it
@@ -98,7 +98,7 @@ func (s *Server) relayBody(ctx context.Context, d *drive, in received) Ending {
 			return ClientClosed
 		}
 		r := &Refusal{Status: http.StatusBadGateway, Type: "api_error", Message: "the target cannot be reached: " + plainError(err)}
-		return d.reply(&Reply{Status: r.Status, Header: http.Header{"Content-Type": {"application/json"}}, Body: r.body(d.pos.Dialect, "")})
+		return d.reply(&Reply{Status: r.Status, Header: r.head(d.pos.Dialect), Body: r.body(d.pos.Dialect, "")})
 	}
 	defer res.Body.Close()
 	h := res.Header.Clone()
@@ -108,10 +108,10 @@ func (s *Server) relayBody(ctx context.Context, d *drive, in received) Ending {
 	if end := d.head(res.StatusCode, h); end != "" {
 		return end
 	}
-	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
-		return d.copyPlain(res.Body)
+	if kind := res.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/event-stream") || kind == FrameBinary.contentType() {
+		return d.copyEvents(res.Body)
 	}
-	return d.copyEvents(res.Body)
+	return d.copyPlain(res.Body)
 }
 
 func (s *Server) askTarget(ctx context.Context, in received) (*http.Response, error) {
@@ -165,14 +165,16 @@ func (d *drive) copyEvents(body io.Reader) Ending {
 		n, err := body.Read(buf)
 		pending = append(pending, buf[:n]...)
 		for {
-			size := eventLen(pending)
+			size := d.pos.Framing.eventLen(pending)
 			if size == 0 {
 				break
 			}
 			raw := bytes.Clone(pending[:size])
 			pending = pending[size:]
-			d.pos.Framing = framingOf(raw)
-			if end := d.event(Event{classify(raw), raw}); end != "" {
+			if d.pos.Framing != FrameBinary {
+				d.pos.Framing = framingOf(raw)
+			}
+			if end := d.event(Event{d.pos.Framing.classify(raw), raw}); end != "" {
 				return end
 			}
 		}
@@ -202,16 +204,4 @@ func (d *drive) targetEnded(err error) (Ending, bool) {
 	}
 	d.w.end(Step{End: EndFIN})
 	return CutFIN, true
-}
-
-// eventLen returns the length of the first event of p, its blank line
-// included, or zero if it is not complete.
-func eventLen(p []byte) int {
-	best := 0
-	for _, sep := range []string{"\n\n", "\r\n\r\n", "\r\r"} {
-		if i := bytes.Index(p, []byte(sep)); i >= 0 && (best == 0 || i+len(sep) < best) {
-			best = i + len(sep)
-		}
-	}
-	return best
 }

@@ -72,6 +72,7 @@ type writing struct {
 func (r *Run) edit() *Run {
 	c := *r
 	c.Policies, c.Flags = slices.Clip(c.Policies), slices.Clip(c.Flags)
+	c.Pending = slices.Clone(c.Pending)
 	c.Tickets = slices.Clone(c.Tickets)
 	c.Steps = slices.Clone(c.Steps)
 	if s := c.Last(); s != nil {
@@ -103,7 +104,7 @@ func (w *writing) entitled() error {
 // wire, what opens a run or a claim, and an operator's end.
 func observed(a Act) bool {
 	switch a := a.(type) {
-	case Begin, Claim, Commit, Result, Flag:
+	case Begin, Claim, Commit, Result, Flag, Infer, Lapse:
 		return true
 	case End:
 		return a.Cause == Cancelled || a.Cause == Stopped
@@ -144,6 +145,10 @@ func (w *writing) act() (Effect, error) {
 		return w.end(a)
 	case Flag:
 		return w.flag(a)
+	case Infer:
+		return w.infer(a)
+	case Lapse:
+		return w.lapse(a)
 	}
 	panic("BUG: ledger: an act without a rule: " + w.e.Do.Name())
 }
@@ -242,7 +247,7 @@ func (w *writing) end(a End) (Effect, error) {
 func (w *writing) finish(c EndCause, kind string) {
 	w.giveUp("the run ended first: " + c.String())
 	w.void("", true, "the run ended")
-	w.State, w.Cause, w.Failed = Ended, c, kind
+	w.State, w.Cause, w.Failed, w.Pending = Ended, c, kind, nil
 }
 
 // giveUp makes the open calls indeterminate and finalizes their batch.

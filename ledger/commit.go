@@ -34,6 +34,7 @@ func (w *writing) commit(a Commit) (Effect, error) {
 	}
 	step.Finalized = len(step.Calls) == 0
 	w.Steps = append(w.Steps, step)
+	w.Pending = nil // whoever has this turn has gone past them
 	w.forget()
 	switch {
 	case a.Ticket != nil:

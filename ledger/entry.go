@@ -115,6 +115,13 @@ type End struct {
 // Flag notes an oddity.
 type Flag struct{ What string }
 
+// Infer notes, before the fact, that a turn of that lineage was asked for. Its end may
+// reach an application, and never the ledger: a store that is away, a sidecar that dies.
+type Infer struct{ Lineage string }
+
+// Lapse takes that back: the inference ended, and nobody has a turn of it.
+type Lapse struct{ Lineage string }
+
 // Name implements Act.
 func (Begin) Name() string   { return "begin" }
 func (Claim) Name() string   { return "claim" }
@@ -127,3 +134,5 @@ func (Result) Name() string  { return "result" }
 func (Lose) Name() string    { return "lose" }
 func (End) Name() string     { return "end" }
 func (Flag) Name() string    { return "flag" }
+func (Infer) Name() string   { return "infer" }
+func (Lapse) Name() string   { return "lapse" }

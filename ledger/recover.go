@@ -92,6 +92,10 @@ func Recover(r *Run, by Asker) Answer {
 		r.batch(&a, s, by)
 	case by.Doubt != "":
 		a.Advice, a.Reason = Unknown, "a batch may have been asked for since: "+by.Doubt
+	case len(r.Pending) > 0 && !r.Reports:
+		// Of an application that does, no attempt can be announced at a call that is
+		// not recorded: whatever that turn was, nothing of it was begun.
+		a.Advice, a.Reason = Unknown, "an inference was asked for and its turn is not recorded, so that what it asked for may have run unseen"
 	case gate != nil:
 		a.Advice, a.Reason, a.Ticket = AwaitTicket, "the run waits for a ticket of kind "+gate.Kind, gate
 	case len(r.Steps) == 0:

@@ -134,6 +134,10 @@ type Run struct {
 	Tickets []Ticket
 	// Flags are oddities of the run, oldest first, each once.
 	Flags []string
+	// Pending are the lineages of inferences that were asked for, and of whose turns
+	// nothing is recorded: they are under way, or were lost. The next step, and the end
+	// of the run, take all of them away.
+	Pending []string `json:",omitempty"`
 }
 
 // Limits of a run. Beyond them an entry is refused with [ErrTooLarge], or the
@@ -143,6 +147,7 @@ const (
 	MaxBatch   = 128       // calls of one step
 	MaxTickets = 64        // redeemed older ones are dropped
 	MaxFlags   = 32        // further ones are not noted
+	MaxPending = 16        // of further ones it is only known that there are some
 	MaxResult  = 256 << 10 // bytes of one result that is kept in full
 	MaxResults = 4 << 20   // bytes of the results of one batch
 	MaxName    = 256       // bytes of a tool's name, a ticket, a key …

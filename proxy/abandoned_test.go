@@ -114,7 +114,7 @@ func TestAbandonedRequestsLeaveNothing(t *testing.T) {
 		g, h = settled()
 		return g <= goroutines+2*atOnce && h <= heap+uint64(n)*2<<10+16<<20
 	})
-	for name, o := range s.origins {
+	for name, o := range s.terms.Load().origins {
 		if o.guard.live != 0 || o.guard.flying != 0 || o.guard.waiting() != 0 {
 			t.Errorf("%s: %d streams, %d recoveries, %d in line", name, o.guard.live, o.guard.flying, o.guard.waiting())
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -72,6 +73,20 @@ func (a *abilities) demote(o *origin, speaks, model string, m turn.Manner) {
 		}
 	}
 	a.learned[k] = append(slices.Clone(a.learned[k]), m)
+}
+
+// forget drops what is known of origins that are gone. What their hosts have shown is
+// asked anew: whoever changes an upstream may have changed the server behind it.
+func (a *abilities) forget(gone []*origin) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(gone) > 0 {
+		clear(a.found)
+	}
+	for _, o := range gone {
+		maps.DeleteFunc(a.learned, func(k learnedKey, _ []turn.Manner) bool { return k.host == o.host })
+		maps.DeleteFunc(a.whole, func(k learnedKey, _ bool) bool { return k.host == o.host })
+	}
 }
 
 // streamless reports whether a host refused to stream a model's answers in a dialect.

@@ -20,6 +20,7 @@ import (
 
 // request is a client's request, copied out of its RequestCtx.
 type request struct {
+	under  *terms
 	method string
 	target string // path and query exactly as they came
 	header upstream.Header
@@ -31,10 +32,10 @@ type request struct {
 	rest *source
 
 	// of a protected one
-	who     checkpoint.Scope // set where the numbers of callers are told apart
-	caller  checkpoint.Scope // see Server.caller
-	told    bool             // caller is
-	answers bool             // calls of a model, as later found
+	who     *checkpoint.Scope // nil: the numbers of callers were not told apart when it came
+	caller  checkpoint.Scope  // see Server.caller
+	told    bool              // caller is
+	answers bool              // calls of a model, as later found
 	run     checkpoint.RunID
 	named   bool // by the caller
 	retried bool // its SDK says that it is not the first try
@@ -71,6 +72,7 @@ var (
 func (s *Server) take(ctx *fasthttp.RequestCtx) *request {
 	h := &ctx.Request.Header
 	return &request{
+		under:  s.terms.Load(),
 		method: string(h.Method()),
 		target: string(h.RequestURI()),
 		header: parseHeader(h.RawHeaders()),
@@ -109,8 +111,8 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *request) (reason string, 
 		r.size = 0
 		return unprotectedRequest, nil
 	}
-	src := newSource(from, ctx.Conn(), s.cfg.BodyStall)
-	r.body, err = slurp(src, r.size, s.cfg.MaxBody)
+	src := newSource(from, ctx.Conn(), r.under.cfg.BodyStall)
+	r.body, err = slurp(src, r.size, r.under.cfg.MaxBody)
 	switch {
 	case errors.Is(err, errTooLarge):
 		r.rest = src
@@ -121,7 +123,7 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *request) (reason string, 
 	src.revoke()
 	r.plain = r.body
 	if coding := strings.Join(r.header.Values("Content-Encoding"), ","); coding != "" {
-		switch r.plain, err = decoded(r.body, coding, s.cfg.MaxBody); {
+		switch r.plain, err = decoded(r.body, coding, r.under.cfg.MaxBody); {
 		case errors.Is(err, errTooLarge):
 			return unprotectedSize, nil
 		case errors.Is(err, upstream.ErrCoding):
@@ -179,7 +181,7 @@ func (s *Server) upload(ctx *fasthttp.RequestCtx, r *request) (body []byte, stre
 		return r.body, nil
 	}
 	if from := ctx.RequestBodyStream(); from != nil {
-		r.rest = newSource(from, ctx.Conn(), s.cfg.BodyStall)
+		r.rest = newSource(from, ctx.Conn(), r.under.cfg.BodyStall)
 		return nil, r.rest
 	}
 	return nil, nil
@@ -206,9 +208,11 @@ func token() string {
 }
 
 // scope tells callers apart without keeping their credential.
-func (s *Server) scope(h upstream.Header) (sc checkpoint.Scope) {
+func (s *Server) scope(h upstream.Header) checkpoint.Scope { return s.scopeUnder(s.terms.Load(), h) }
+
+func (s *Server) scopeUnder(t *terms, h upstream.Header) (sc checkpoint.Scope) {
 	c := credential(h)
-	if name := s.cfg.ScopeHeader; name != "" && h.Get(name) != "" {
+	if name := t.cfg.ScopeHeader; name != "" && h.Get(name) != "" {
 		c = "\x00" + h.Get(name) // no credential begins so
 	}
 	if c != "" {
@@ -220,7 +224,7 @@ func (s *Server) scope(h upstream.Header) (sc checkpoint.Scope) {
 // caller is whose request r is, told once.
 func (s *Server) caller(r *request) checkpoint.Scope {
 	if !r.told {
-		r.told, r.caller = true, s.scope(r.header)
+		r.told, r.caller = true, s.scopeUnder(r.under, r.header)
 	}
 	return r.caller
 }

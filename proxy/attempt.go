@@ -17,6 +17,7 @@ import (
 // that its driver can send heartbeats and be roused meanwhile, or by the driver.
 type opening struct {
 	n       int
+	by      *upstream.Client
 	to      *upstream.Target
 	request *upstream.Request
 
@@ -39,7 +40,7 @@ func (s *Server) launch(o *opening) {
 	s.work.Add(1)
 	go func() {
 		defer s.work.Done()
-		o.await(ctx, s.client)
+		o.await(ctx, o.by)
 	}()
 }
 
@@ -81,7 +82,7 @@ func (d *drive) awaitHead() relay.Input {
 	defer cancel()
 	d.life.due(d.m.Deadline())
 	d.life.opens(cancel)
-	o.res, o.err = d.srv.client.Open(ctx, o.to, o.request)
+	o.res, o.err = o.by.Open(ctx, o.to, o.request)
 	d.life.opens(nil)
 	d.now = time.Now()
 	in := d.openedBy(o)
@@ -154,7 +155,7 @@ const (
 
 // abandon ends, as well as it goes, a generation that the provider would carry on. It
 // waits for nothing and nobody waits for it.
-func (s *Server) abandon(to *upstream.Target, r *upstream.Request) {
+func (s *Server) abandon(by *upstream.Client, to *upstream.Target, r *upstream.Request) {
 	select {
 	case s.abandoning <- struct{}{}:
 	default:
@@ -167,7 +168,7 @@ func (s *Server) abandon(to *upstream.Target, r *upstream.Request) {
 		defer func() { <-s.abandoning }()
 		ctx, cancel := context.WithTimeout(context.Background(), abandonTime)
 		defer cancel()
-		res, err := s.client.Open(ctx, to, r)
+		res, err := by.Open(ctx, to, r)
 		if err == nil {
 			ok := res.Status/100 == 2
 			drain(res)

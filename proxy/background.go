@@ -35,12 +35,12 @@ func (a *abilities) rejects(o *origin, speaks, model string, m turn.Manner) bool
 	return slices.Contains(a.learned[learnedKey{speaks, o.host, model}], m)
 }
 
-// tellOfBackground says at the start which routes have providers keep what they are
+// tellOfBackground says when they come into force which routes have providers keep what they are
 // not asked to keep.
-func (s *Server) tellOfBackground() {
-	for i := range s.cfg.Routes {
-		if r := &s.cfg.Routes[i]; r.Background {
-			s.cfg.Log.Warn("a route turns on background: the provider stores these responses for some minutes, also for zero-data-retention projects", "model", r.Model)
+func (t *terms) tellOfBackground() {
+	for i := range t.cfg.Routes {
+		if r := &t.cfg.Routes[i]; r.Background {
+			t.cfg.Log.Warn("a route turns on background: the provider stores these responses for some minutes, also for zero-data-retention projects", "model", r.Model)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (d *drive) start() relay.Input {
 	d.fresh = d.asked != a.leg.to
 	d.asked = a.leg.to
 	d.asked.guard.asked(d.ticket)
-	d.open = &opening{n: a.n, to: &a.leg.to.target, request: a.request}
+	d.open = &opening{n: a.n, by: d.req.under.client, to: &a.leg.to.target, request: a.request}
 	if a.queued || p.probe != nil {
 		return relay.Began{Attempt: a.n, Probe: p.probe != nil}
 	}

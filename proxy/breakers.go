@@ -13,7 +13,7 @@ import (
 // maxBreakers bounds what callers can make us remember by naming models.
 const maxBreakers = 4096
 
-// breakers are all of a server's.
+// breakers are all of a server's, under one configuration.
 type breakers struct {
 	cfg BreakerConfig
 	log *slog.Logger
@@ -56,6 +56,23 @@ func (bs *breakers) of(upstream, model string) *breaker {
 		bs.all[k] = b
 	}
 	return b
+}
+
+// inherited are the breakers of other terms: those of the upstreams that stay, if what
+// opens a breaker is what it was, and new ones else.
+func (bs *breakers) inherited(c BreakerConfig, stays func(upstream string) bool) *breakers {
+	next := &breakers{cfg: c, log: bs.log, all: map[breakerKey]*breaker{}}
+	if c != bs.cfg {
+		return next
+	}
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	for k, b := range bs.all {
+		if stays(k.upstream) {
+			next.all[k] = b
+		}
+	}
+	return next
 }
 
 // tell logs a change: that an upstream is left alone and for how long, that it is

@@ -318,12 +318,12 @@ type leg struct {
 
 // legs are the targets of a request, and the policy that goes with them.
 func (s *Server) legs(r *request) ([]leg, relay.Config) {
-	cfg := s.cfg.Relay
+	cfg := r.under.cfg.Relay
 	r.background, r.upgrade = false, r.to.Upgrade
 	to := []RouteTarget{{Upstream: r.to.Name}}
-	for i := range s.cfg.Routes {
-		w := &s.cfg.Routes[i]
-		if s.routed(w, r) {
+	for i := range r.under.cfg.Routes {
+		w := &r.under.cfg.Routes[i]
+		if r.routed(w) {
 			to = w.Targets
 			w.govern(&cfg)
 			r.background, r.upgrade = w.Background, w.Upgrade || r.to.Upgrade
@@ -333,7 +333,7 @@ func (s *Server) legs(r *request) ([]leg, relay.Config) {
 	all := make([]leg, 0, len(to))
 	cfg.Targets = make([]relay.Target, 0, len(to))
 	for _, t := range to {
-		l := leg{to: s.origins[t.Upstream], model: t.Model}
+		l := leg{to: r.under.origins[t.Upstream], model: t.Model}
 		if l.model == "" {
 			l.model = r.asks.Model
 		}
@@ -344,7 +344,7 @@ func (s *Server) legs(r *request) ([]leg, relay.Config) {
 			}
 			t.Model = ""
 		}
-		l.breaker = s.breakers.of(l.to.Name, l.model)
+		l.breaker = r.under.breakers.of(l.to.Name, l.model)
 		all = append(all, l)
 		cfg.Targets = append(cfg.Targets, relay.Target{
 			Name: t.Upstream, Model: t.Model, Larger: t.For == ForOverflow, Ability: s.abilities.of(l.to, r.speaks.Name(), l.model),
@@ -354,12 +354,12 @@ func (s *Server) legs(r *request) ([]leg, relay.Config) {
 }
 
 // routed reports whether route w is for request r.
-func (s *Server) routed(w *Route, r *request) bool {
-	if named(w, s.origins) != r.to.Name || !matches(w.Model, r.asks.Model) {
+func (r *request) routed(w *Route) bool {
+	if named(w, r.under.origins) != r.to.Name || !matches(w.Model, r.asks.Model) {
 		return false
 	}
 	for _, t := range w.Targets {
-		if !s.origins[t.Upstream].mayHear(r.speaks.Name()) {
+		if !r.under.origins[t.Upstream].mayHear(r.speaks.Name()) {
 			return false
 		}
 	}

@@ -156,14 +156,14 @@ func TestBreakersAreBounded(t *testing.T) {
 	}
 	defer s.Shutdown(t.Context())
 	for i := range maxBreakers + 100 {
-		if s.breakers.of("openai", fmt.Sprint(i)) == nil {
+		if s.terms.Load().breakers.of("openai", fmt.Sprint(i)) == nil {
 			t.Fatal("no breaker")
 		}
 	}
-	if n := len(s.breakers.all); n > maxBreakers+1 {
+	if n := len(s.terms.Load().breakers.all); n > maxBreakers+1 {
 		t.Errorf("%d breakers", n)
 	}
-	if s.breakers.of("openai", "new") != s.breakers.of("openai", "newer") {
+	if s.terms.Load().breakers.of("openai", "new") != s.terms.Load().breakers.of("openai", "newer") {
 		t.Error("those that are too many have one each")
 	}
 }

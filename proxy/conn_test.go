@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// whole is a short stream.
-func whole(a *asked) { a.stream(); a.chunks(oc("ok"), fr("stop"), done); a.end() }
+// brief is a short stream.
+func brief(a *asked) { a.stream(); a.chunks(oc("ok"), fr("stop"), done); a.end() }
 
 // either answers streams and whatever else is asked.
 func either(a *asked) {
@@ -21,7 +21,7 @@ func either(a *asked) {
 		a.answer(200, `{"choices":[{"index":0,"message":{"role":"assistant","content":"ok"},"finish_reason":"stop"}]}`)
 		return
 	}
-	whole(a)
+	brief(a)
 }
 
 // A stream takes its connection from fasthttp, which would hold a buffer for it all the
@@ -91,7 +91,7 @@ func TestPipelinedRequestsAreAnsweredInTheirOrder(t *testing.T) {
 
 // Who asks for a close gets one behind the stream, and is told of it.
 func TestStreamClosesTheConnectionWhereItIsAsked(t *testing.T) {
-	s := start(t, newProvider(t, whole))
+	s := start(t, newProvider(t, brief))
 	c := dial(t, s.addr).post("/v1/chat/completions", chatAsk, "Connection: close")
 	res := c.response()
 	if got, err := allOf(res); err != nil || !res.Close || text(t, got) != "ok" {
@@ -106,7 +106,7 @@ func TestStreamClosesTheConnectionWhereItIsAsked(t *testing.T) {
 // waits for too long is closed.
 func TestIdleConnectionsOfStreamsEnd(t *testing.T) {
 	t.Run("at a shutdown", func(t *testing.T) {
-		s := start(t, newProvider(t, whole))
+		s := start(t, newProvider(t, brief))
 		c := dial(t, s.addr)
 		if _, err := allOf(c.post("/v1/chat/completions", chatAsk).response()); err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func TestIdleConnectionsOfStreamsEnd(t *testing.T) {
 		}
 	})
 	t.Run("when their time is over", func(t *testing.T) {
-		s := start(t, newProvider(t, whole), func(c *Config) { c.IdleTimeout = 20 * time.Millisecond })
+		s := start(t, newProvider(t, brief), func(c *Config) { c.IdleTimeout = 20 * time.Millisecond })
 		c := dial(t, s.addr)
 		if _, err := allOf(c.post("/v1/chat/completions", chatAsk).response()); err != nil {
 			t.Fatal(err)

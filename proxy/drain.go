@@ -43,8 +43,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	close(s.closed)
 	s.work.Wait()
 	s.dog.stop()
-	if s.ownClient {
-		s.client.Close()
+	if s.ownClient != nil {
+		s.ownClient.Close()
 	}
 	if err == nil {
 		err = closed

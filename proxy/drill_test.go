@@ -61,7 +61,7 @@ func TestOutageDrill(t *testing.T) {
 	for range streams {
 		p.next()
 	}
-	eventually(t, "all streams are live", func() bool { return s.origins["openai"].guard.count() == streams })
+	eventually(t, "all streams are live", func() bool { return s.terms.Load().origins["openai"].guard.count() == streams })
 	down.Store(true)
 	close(dead)
 	time.Sleep(away) // the outage

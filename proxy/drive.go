@@ -157,7 +157,7 @@ func (d *drive) step(in relay.Input) {
 // another claim has taken over says no more here.
 func (d *drive) persist() {
 	if m := d.fx.Memo; m != nil {
-		d.srv.remember(d.srv.caller(d.req), d.srv.memos(d.req, d.told, m))
+		d.srv.remember(d.req.under, d.srv.caller(d.req), d.srv.memos(d.req, d.told, m))
 	}
 	if d.fx.Turn != nil && d.page != nil {
 		d.page.commit(d.fx.Turn)

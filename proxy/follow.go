@@ -99,7 +99,7 @@ func (d *drive) read() bool {
 	}
 	if rec.Owner != "" && rec.Owner != t.owner {
 		if t.token != "" { // who was the newest to the last owner is so to this one
-			d.outdone = d.outdone || d.srv.outdone(d.seat.at.key, t.owner, t.token)
+			d.outdone = d.outdone || d.srv.outdone(d.req.under.cfg.AckWait, d.seat.at.key, t.owner, t.token)
 		}
 		t.owner, t.token = rec.Owner, ""
 	}
@@ -158,7 +158,7 @@ func (s *Server) look(ctx context.Context, key checkpoint.TurnKey, offset int64)
 // something to do.
 func (d *drive) takeOver() bool {
 	t := d.tail
-	if d.outdone || !d.seat.newest() || d.srv.outdone(d.seat.at.key, t.owner, t.token) {
+	if d.outdone || !d.seat.newest() || d.srv.outdone(d.req.under.cfg.AckWait, d.seat.at.key, t.owner, t.token) {
 		d.giveUp(newer)
 		return false
 	}
@@ -229,8 +229,8 @@ var (
 func (d *drive) await(news <-chan struct{}) {
 	in := time.Minute
 	if !d.srv.memory || !d.seat.driven() {
-		in = max(d.srv.cfg.Relay.Flush, soonest)
-		if d.srv.cfg.Relay.Flush == 0 {
+		in = max(d.req.under.cfg.Relay.Flush, soonest)
+		if d.req.under.cfg.Relay.Flush == 0 {
 			in = followEvery
 		}
 	}

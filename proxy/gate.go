@@ -15,21 +15,20 @@ import (
 // in line for a while, first come, first served, past those that only their own
 // caller's limit holds up.
 type gate struct {
-	// immutable
+	mu                  sync.Mutex
 	most, each, longest int // requests, requests per caller (0: any number), the line
 	wait                time.Duration
-
-	mu      sync.Mutex
-	live    int
-	callers map[checkpoint.Scope]int
-	line    []*waiter
-	shut    bool
+	live                int
+	callers             map[checkpoint.Scope]int
+	line                []*waiter
+	shut                bool
 }
 
 type waiter struct {
-	who checkpoint.Scope
-	in  chan struct{} // closed when it is admitted, or never will be
-	err error
+	who   *checkpoint.Scope
+	in    chan struct{} // closed when it is admitted, or never will be
+	err   error
+	extra bool // there was room for it without anybody's leaving
 }
 
 var (
@@ -40,33 +39,53 @@ var (
 )
 
 func newGate(c *Config) *gate {
-	return &gate{most: c.MaxStreams, each: c.MaxPerCaller, longest: c.MaxQueue, wait: c.QueueWait, callers: map[checkpoint.Scope]int{}}
+	g := &gate{callers: map[checkpoint.Scope]int{}}
+	g.limit(c)
+	return g
 }
 
-// room says why who cannot come in; nil: it can. mu is held.
-func (g *gate) room(who checkpoint.Scope) error {
+// limit sets the bounds, and lets in from the line whom they have room for. Those that
+// are in stay in, however many.
+func (g *gate) limit(c *Config) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.most, g.each, g.longest, g.wait = c.MaxStreams, c.MaxPerCaller, c.MaxQueue, c.QueueWait
+	g.line = slices.DeleteFunc(g.line, func(w *waiter) bool {
+		if g.room(w.who) != nil {
+			return false
+		}
+		g.admit(w.who)
+		w.extra = true
+		close(w.in)
+		return true
+	})
+}
+
+// room says why who cannot come in; nil: it can. A caller that is not told apart is nil.
+// mu is held.
+func (g *gate) room(who *checkpoint.Scope) error {
 	switch {
 	case g.shut:
 		return errDraining
 	case g.live >= g.most:
 		return errBusy
-	case g.each > 0 && g.callers[who] >= g.each:
+	case g.each > 0 && who != nil && g.callers[*who] >= g.each:
 		return errGreedy
 	}
 	return nil
 }
 
-func (g *gate) admit(who checkpoint.Scope) {
+func (g *gate) admit(who *checkpoint.Scope) {
 	g.live++
-	if g.each > 0 {
-		g.callers[who]++
+	if who != nil {
+		g.callers[*who]++
 	}
 }
 
 // enter counts a request in, at once or from the line. left is closed when its
 // client leaves. queued tells that it took the place of one that left. The error
 // says why it is not let in.
-func (g *gate) enter(who checkpoint.Scope, left func() (gone <-chan struct{}, over func())) (queued bool, err error) {
+func (g *gate) enter(who *checkpoint.Scope, left func() (gone <-chan struct{}, over func())) (queued bool, err error) {
 	g.mu.Lock()
 	err = g.room(who)
 	if err == nil {
@@ -76,17 +95,18 @@ func (g *gate) enter(who checkpoint.Scope, left func() (gone <-chan struct{}, ov
 		g.mu.Unlock()
 		return false, err
 	}
+	wait := g.wait
 	w := &waiter{who: who, in: make(chan struct{})}
 	g.line = append(g.line, w)
 	g.mu.Unlock()
 
 	gone, over := left()
 	defer over()
-	t := time.NewTimer(g.wait)
+	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-w.in:
-		return true, w.err
+		return !w.extra, w.err
 	case <-t.C:
 	case <-gone:
 		err = errLeft
@@ -95,7 +115,7 @@ func (g *gate) enter(who checkpoint.Scope, left func() (gone <-chan struct{}, ov
 	defer g.mu.Unlock()
 	i := slices.Index(g.line, w)
 	if i < 0 { // it was decided meanwhile
-		return true, w.err
+		return !w.extra, w.err
 	}
 	g.line = slices.Delete(g.line, i, i+1)
 	return false, err
@@ -103,13 +123,13 @@ func (g *gate) enter(who checkpoint.Scope, left func() (gone <-chan struct{}, ov
 
 // leave counts a request out. handed reports that somebody in line has its place,
 // so that the number in flight is what it was.
-func (g *gate) leave(who checkpoint.Scope) (handed bool) {
+func (g *gate) leave(who *checkpoint.Scope) (handed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.live--
-	if g.each > 0 {
-		if g.callers[who]--; g.callers[who] <= 0 {
-			delete(g.callers, who)
+	if who != nil {
+		if g.callers[*who]--; g.callers[*who] <= 0 {
+			delete(g.callers, *who)
 		}
 	}
 	for i, w := range g.line {
@@ -143,8 +163,9 @@ func (g *gate) waiting() int {
 
 // admit counts a request in, or answers why not.
 func (s *Server) admit(ctx *fasthttp.RequestCtx, r *request) bool {
-	if s.cfg.MaxPerCaller > 0 {
-		r.who = s.caller(r)
+	if r.under.cfg.MaxPerCaller > 0 {
+		who := s.caller(r)
+		r.who = &who
 	}
 	queued, err := s.gate.enter(r.who, func() (<-chan struct{}, func()) {
 		gone := make(chan struct{})
@@ -174,7 +195,7 @@ func (s *Server) admit(ctx *fasthttp.RequestCtx, r *request) bool {
 }
 
 // release counts a request out, once: its body has ended (FIELD-REPORTS I2).
-func (s *Server) release(l *lifeline, who checkpoint.Scope) {
+func (s *Server) release(l *lifeline, who *checkpoint.Scope) {
 	if l != nil && !l.end() {
 		return
 	}

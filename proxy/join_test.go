@@ -74,7 +74,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/u/nobody/v1/models", "", "", "", ""},
 	} {
 		h := parseHeader([]byte(c.header + ": 1\r\n"))
-		r, ok := s.resolve(c.method, c.target, h)
+		r, ok := s.terms.Load().resolve(c.method, c.target, h)
 		if !ok {
 			if c.to != "" {
 				t.Errorf("%s %s has no route", c.method, c.target)

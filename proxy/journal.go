@@ -26,6 +26,7 @@ const (
 type journal struct {
 	// immutable
 	srv    *Server
+	wait   time.Duration // for an acknowledgement
 	store  checkpoint.Store
 	direct bool              // the store is memory, which does not block
 	head   checkpoint.Record // the turn's identity
@@ -50,7 +51,7 @@ type journal struct {
 
 // newJournal is a journal of nothing, until hold.
 func (s *Server) newJournal(r *request, fp checkpoint.Fingerprint, life *lifeline) *journal {
-	return &journal{srv: s, store: s.store, direct: s.memory, life: life, head: checkpoint.Record{
+	return &journal{srv: s, store: s.store, wait: r.under.cfg.AckWait, direct: s.memory, life: life, head: checkpoint.Record{
 		Run: r.run, Fingerprint: fp, Dialect: r.speaks.Name(), Route: r.to.Name, Model: r.asks.Model,
 	}}
 }
@@ -153,7 +154,7 @@ func (j *journal) pass(p relay.Persist) {
 	if !p.Durable || j.isLost() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), j.srv.cfg.AckWait)
+	ctx, cancel := context.WithTimeout(context.Background(), j.wait)
 	defer cancel()
 	switch err := j.w.Sync(ctx); {
 	case err == nil:
@@ -281,7 +282,7 @@ func (j *journal) await() {
 	}
 	acked := j.acked
 	j.mu.Unlock()
-	t := time.NewTimer(j.srv.cfg.AckWait)
+	t := time.NewTimer(j.wait)
 	defer t.Stop()
 	select {
 	case <-acked:

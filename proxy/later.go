@@ -33,28 +33,27 @@ const (
 type recall struct {
 	own   *checkpoint.Memory
 	store checkpoint.Memos // nil: there is no other
-	keep  time.Duration
-	wait  time.Duration // recallWait, but in tests
+	wait  time.Duration    // recallWait, but in tests
 }
 
-func newRecall(store checkpoint.Store, keep time.Duration) recall {
+func newRecall(store checkpoint.Store) recall {
 	if m, ok := store.(*checkpoint.Memory); ok {
-		return recall{own: m, keep: keep, wait: recallWait}
+		return recall{own: m, wait: recallWait}
 	}
-	rc := recall{own: checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now}), keep: keep, wait: recallWait}
+	rc := recall{own: checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now}), wait: recallWait}
 	rc.store, _ = store.(checkpoint.Memos)
 	return rc
 }
 
 // remember keeps memos for a caller. The shared store has them, or the time is over,
 // when it returns: the next request may go to another process.
-func (s *Server) remember(who checkpoint.Scope, memos []checkpoint.Memo) {
+func (s *Server) remember(t *terms, who checkpoint.Scope, memos []checkpoint.Memo) {
 	if len(memos) == 0 {
 		return
 	}
 	memos = append(memos, checkpoint.Memo{Key: checkpoint.MemoOf(who, memoAny), Value: []byte{1}})
 	rc := &s.recall
-	if err := rc.own.Remember(context.Background(), rc.keep, memos...); err != nil {
+	if err := rc.own.Remember(context.Background(), t.cfg.Remember, memos...); err != nil {
 		s.counts.unremembered.Add(1)
 		s.cfg.Log.Warn("a turn is not remembered for later requests", "error", err.Error())
 		return
@@ -65,15 +64,15 @@ func (s *Server) remember(who checkpoint.Scope, memos []checkpoint.Memo) {
 	done := make(chan struct{})
 	s.behind(func(ctx context.Context) {
 		defer close(done)
-		if rc.store.Remember(ctx, rc.keep, memos...) != nil {
+		if rc.store.Remember(ctx, t.cfg.Remember, memos...) != nil {
 			s.counts.unremembered.Add(1)
 		}
 	})
-	t := time.NewTimer(s.cfg.AckWait)
-	defer t.Stop()
+	late := time.NewTimer(t.cfg.AckWait)
+	defer late.Stop()
 	select {
 	case <-done:
-	case <-t.C:
+	case <-late.C:
 		s.counts.unacked.Add(1)
 	}
 }
@@ -231,7 +230,7 @@ func (s *Server) memos(r *request, asked []byte, m *relay.Memo) (memos []checkpo
 	id := ""
 	if heir, ok := r.speaks.(dialect.Lineage); ok {
 		left := heir.Keep(asked, m.Said)
-		if id = left.ID; len(left.Turn) > s.cfg.MaxKept {
+		if id = left.ID; len(left.Turn) > r.under.cfg.MaxKept {
 			s.counts.unremembered.Add(1)
 		} else if id != "" {
 			memos = bequest(who, r.speaks, left)

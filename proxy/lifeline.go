@@ -20,6 +20,8 @@ type lifeline struct {
 	conn net.Conn        // nil: the turn goes on without a client
 	raw  syscall.RawConn // of the TCP socket; nil: departures show in writes only
 	wake chan struct{}   // one token: look at the flags
+	// stall is how long a write may take, in nanoseconds.
+	stall int64
 
 	// shared, lock-free: the driver stores one of them per step
 	deadline atomic.Int64 // when to rouse, on the dog's clock; 0: never
@@ -45,7 +47,7 @@ const (
 var past = time.Unix(1, 0)
 
 func newLifeline(dog *watchdog, c net.Conn) *lifeline {
-	l := &lifeline{dog: dog, conn: c, wake: make(chan struct{}, 1)}
+	l := &lifeline{dog: dog, conn: c, wake: make(chan struct{}, 1), stall: dog.stall.Load()}
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = t.NetConn() // below TLS
 	}

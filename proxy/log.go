@@ -36,7 +36,7 @@ func (t *tale) begin(now time.Time) { t.began, t.outcome, t.end = now, "unfinish
 func (d *drive) observe() {
 	if a := d.fx.Abandon; a != nil && !d.req.finish {
 		l := &d.legs[a.Target]
-		d.srv.abandon(&l.to.target, d.errand(l, a))
+		d.srv.abandon(d.req.under.client, &l.to.target, d.errand(l, a))
 	}
 	for _, n := range d.fx.Notes {
 		switch n.Kind {

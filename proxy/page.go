@@ -209,7 +209,7 @@ func (p *page) commit(said *turn.Snapshot) {
 		p.srv.missed.note(p.key, err)
 		p.told(err)
 	})
-	t := time.NewTimer(p.srv.cfg.AckWait)
+	t := time.NewTimer(p.req.under.cfg.AckWait)
 	defer t.Stop()
 	select {
 	case <-done:

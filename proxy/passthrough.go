@@ -80,7 +80,7 @@ func (p *passing) open(r *upstream.Request) (*upstream.Response, error) {
 	defer cancel(nil)
 	p.life.opens(func() { cancel(errRevoked) })
 	defer p.life.opens(nil)
-	limit := p.srv.cfg.PassHead
+	limit := p.r.under.cfg.PassHead
 	var t *time.Timer
 	t = time.AfterFunc(limit, func() {
 		if left := limit - p.r.rest.quiet(); left > 0 {
@@ -90,7 +90,7 @@ func (p *passing) open(r *upstream.Request) (*upstream.Response, error) {
 		cancel(context.DeadlineExceeded)
 	})
 	defer t.Stop()
-	return p.srv.client.Open(ctx, p.r.destination(), r)
+	return p.r.under.client.Open(ctx, p.r.destination(), r)
 }
 
 // failed answers a request that got no answer.
@@ -107,7 +107,7 @@ func (p *passing) failed(ctx *fasthttp.RequestCtx, err error) {
 	var e *upstream.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		refuse(ctx, p.r.tongue(), fasthttp.StatusGatewayTimeout, "no response head within "+p.srv.cfg.PassHead.String())
+		refuse(ctx, p.r.tongue(), fasthttp.StatusGatewayTimeout, "no response head within "+p.r.under.cfg.PassHead.String())
 	case errors.As(err, &e) && e.Kind == upstream.Source:
 		hangUp(ctx) // the client's body broke off
 	case errors.As(err, &e) && e.Kind == upstream.Invalid:

@@ -20,7 +20,7 @@ import (
 // which the client still sends the rest. It writes itself; an error out of run breaks the
 // connection.
 type body struct {
-	srv   *Server
+	stall time.Duration // for what fasthttp writes behind it
 	conn  net.Conn
 	run   func(io.Writer) error
 	close func() // idempotent; also if run never was
@@ -35,7 +35,7 @@ func (b *body) WriteTo(w io.Writer) (int64, error) {
 	c := counter{w: w}
 	err := b.run(&c)
 	// What fasthttp still has to write is in its buffer, or the last chunk.
-	_ = b.conn.SetWriteDeadline(time.Now().Add(b.srv.cfg.WriteStall))
+	_ = b.conn.SetWriteDeadline(time.Now().Add(b.stall))
 	return c.n, err
 }
 
@@ -124,7 +124,7 @@ const spreads = 2
 func (d *drive) comeBack(h *fasthttp.ResponseHeader, up upstream.Header, head *relay.Head) {
 	if !up.Has("Retry-After") && !up.Has("retry-after-ms") {
 		least := head.RetryAfter
-		if room := min(spreads*d.srv.cfg.Breaker.Open, planner.MaxRetryAfter-least); room > 0 {
+		if room := min(spreads*d.req.under.cfg.Breaker.Open, planner.MaxRetryAfter-least); room > 0 {
 			least += rand.N(room)
 		}
 		h.Set("Retry-After", strconv.FormatInt(int64((least+time.Second-1)/time.Second), 10))
@@ -170,7 +170,7 @@ func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, a *resp
 		s.stream(ctx, r, l, done, func() *response { return a })
 		return
 	}
-	ctx.Response.SetBodyStream(&body{srv: s, conn: l.conn, run: a.run, close: done}, int(a.size))
+	ctx.Response.SetBodyStream(&body{stall: r.under.cfg.WriteStall, conn: l.conn, run: a.run, close: done}, int(a.size))
 	ctx.Response.ImmediateHeaderFlush = a.prompt
 }
 

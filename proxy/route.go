@@ -158,14 +158,14 @@ type route struct {
 //	     anything else               untouched, to openai
 //
 // ok is false for an upstream that does not exist.
-func (s *Server) resolve(method, target string, h upstream.Header) (route, bool) {
+func (t *terms) resolve(method, target string, h upstream.Header) (route, bool) {
 	path, _, _ := strings.Cut(target, "?")
 	if rest, ok := strings.CutPrefix(target, "/u/"); ok {
 		end := strings.IndexAny(rest, "/?")
 		if end < 0 {
 			end = len(rest)
 		}
-		o := s.origins[rest[:end]]
+		o := t.origins[rest[:end]]
 		if o == nil {
 			return route{}, false
 		}
@@ -179,7 +179,7 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 	}
 	for _, p := range protectedPaths {
 		if path == p.path {
-			o := s.origins[p.upstream]
+			o := t.origins[p.upstream]
 			r := route{to: o, path: Join(o.base, target), tail: target}
 			if method == "POST" && (o.Dialect == "" || o.Dialect == p.dialect.Name()) {
 				r.speaks = p.dialect
@@ -188,20 +188,20 @@ func (s *Server) resolve(method, target string, h upstream.Header) (route, bool)
 		}
 	}
 	for _, p := range [...]struct{ prefix, upstream string }{{"/v1beta/", "gemini"}, {"/model/", "bedrock"}} {
-		if o := s.origins[p.upstream]; o != nil && strings.HasPrefix(path, p.prefix) {
+		if o := t.origins[p.upstream]; o != nil && strings.HasPrefix(path, p.prefix) {
 			r := route{to: o, path: Join(o.base, target), tail: target}
 			r.speaks = speaking(method, r)
 			return r, true
 		}
 	}
-	if o := s.origins["gemini"]; o != nil && (gemini.ReadPath(target).Generates() || h.Has("x-goog-api-key")) {
+	if o := t.origins["gemini"]; o != nil && (gemini.ReadPath(target).Generates() || h.Has("x-goog-api-key")) {
 		r := route{to: o, path: Join(o.base, target), tail: target}
 		r.speaks = speaking(method, r)
 		return r, true
 	}
-	o := s.origins["openai"]
+	o := t.origins["openai"]
 	if strings.HasPrefix(path, "/v1/messages/") || h.Has("anthropic-version") {
-		o = s.origins["anthropic"]
+		o = t.origins["anthropic"]
 	}
 	return route{to: o, path: Join(o.base, target), tail: target}, true
 }

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -23,10 +21,9 @@ import (
 // Server is the front door.
 type Server struct {
 	// immutable
-	cfg        Config
+	cfg        Config // as it was at the start: only what Reload does not change is read of it
 	http       *fasthttp.Server
-	client     *upstream.Client
-	ownClient  bool
+	ownClient  *upstream.Client // nil: it is somebody else's
 	store      checkpoint.Store
 	ownStore   bool // nobody else can see the store
 	memory     bool // the store is memory: it does not block
@@ -37,9 +34,8 @@ type Server struct {
 	latecomers latecomers
 	missed     missed // turns that it lacks
 	turns      *turns
-	origins    map[string]*origin
+	terms      atomic.Pointer[terms] // what the next request is served under
 	abilities  *abilities
-	breakers   *breakers
 	gate       *gate
 	dog        *watchdog
 	settling   chan struct{} // tokens
@@ -120,11 +116,9 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: c, client: c.Client, store: c.Store,
+		cfg: c, store: c.Store,
 		turns:      &turns{all: map[checkpoint.TurnKey]*atHand{}},
-		origins:    map[string]*origin{},
 		abilities:  newAbilities(),
-		breakers:   &breakers{cfg: c.Breaker, log: c.Log, all: map[breakerKey]*breaker{}},
 		gate:       newGate(&c),
 		settling:   make(chan struct{}, settleMost),
 		abandoning: make(chan struct{}, abandonMost),
@@ -133,26 +127,25 @@ func New(c Config) (*Server, error) {
 		closed:     make(chan struct{}),
 		owner:      checkpoint.Owner("unbroken-" + token()),
 	}
-	for _, u := range c.Upstreams {
-		base, err := u.parse()
-		if err != nil {
-			return nil, err
-		}
-		s.origins[u.Name] = newOrigin(u, base)
+	if c.Client == nil {
+		c.Client = upstream.New(upstream.Config{})
+		s.ownClient = c.Client
 	}
-	if s.client == nil {
-		s.client, s.ownClient = upstream.New(upstream.Config{}), true
+	t, err := newTerms(c, c.Client)
+	if err != nil {
+		return nil, err
 	}
+	s.terms.Store(t)
 	if s.store == nil {
 		s.store, s.ownStore = checkpoint.NewMemory(checkpoint.MemoryConfig{Clock: time.Now}), true
 	}
 	_, s.memory = s.store.(*checkpoint.Memory)
-	s.recall = newRecall(s.store, c.Remember)
+	s.recall = newRecall(s.store)
 	s.ledger = c.Ledger
 	s.keyScopes(c.ScopeKey)
 	s.seed.Store(uint64(time.Now().UnixNano()))
 	s.dog = newWatchdog(c.WriteStall)
-	s.tellOfBackground()
+	t.tellOfBackground()
 	s.http = &fasthttp.Server{
 		Handler:                       s.handle,
 		ErrorHandler:                  s.unreadable,
@@ -220,8 +213,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	// For what is written behind the handler: a head, a short body. Bodies that
 	// stream lift it. It also makes fasthttp flush each response at its end,
 	// where it would else wait for the response to a pipelined request.
-	defer func() { _ = ctx.SetWriteDeadline(time.Now().Add(s.cfg.WriteStall)) }()
 	r := s.take(ctx)
+	defer func() { _ = ctx.SetWriteDeadline(time.Now().Add(r.under.cfg.WriteStall)) }()
 	if status, err := r.acceptable(); err != nil {
 		refuse(ctx, nil, status, err.Error())
 		if status == fasthttp.StatusUpgradeRequired {
@@ -230,7 +223,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	var known bool
-	if r.route, known = s.resolve(r.method, r.target, r.header); !known {
+	if r.route, known = r.under.resolve(r.method, r.target, r.header); !known {
 		refuse(ctx, nil, fasthttp.StatusNotFound, "no upstream of that name is configured")
 		return
 	}
@@ -326,12 +319,9 @@ func (s *Server) streaming(ctx *fasthttp.RequestCtx, r *request, l *lifeline) {
 
 // Stats returns the server's numbers.
 func (s *Server) Stats() Stats {
-	var ups []UpstreamState
-	for _, name := range slices.Sorted(maps.Keys(s.origins)) {
-		ups = append(ups, s.origins[name].guard.state(name))
-	}
+	t := s.terms.Load()
 	return Stats{
-		Breakers: s.breakers.states(), Upstreams: ups,
+		Breakers: t.breakers.states(), Upstreams: t.states(),
 		Live: s.live.Load(), Accepted: s.counts.accepted.Load(), Refused: s.counts.refused.Load(),
 		Unclaimed: s.counts.unclaimed.Load(), Reclaimed: s.counts.reclaimed.Load(), Dropped: s.counts.dropped.Load(), Unacked: s.counts.unacked.Load(),
 		Takeovers: s.counts.takeovers.Load(), Unreadable: s.counts.unreadable.Load(),

@@ -23,6 +23,7 @@ type stream struct {
 	srv    *Server
 	life   *lifeline
 	http10 bool
+	stall  time.Duration    // for one write
 	tongue dialect.Dialect  // in which it is told of a bug; nil: none is known
 	drop   func()           // idempotent; lets go of everything, whatever was done of it
 	answer func() *response // nil: there is nobody to answer
@@ -54,7 +55,7 @@ func blank() *fasthttp.ResponseHeader {
 // stream moves the exchange of ctx to a goroutine of its own.
 func (s *Server) stream(ctx *fasthttp.RequestCtx, r *request, l *lifeline, drop func(), to func() *response) {
 	st := &stream{
-		srv: s, life: l, http10: r.http10, tongue: r.tongue(), drop: drop, answer: to,
+		srv: s, life: l, http10: r.http10, stall: r.under.cfg.WriteStall, tongue: r.tongue(), drop: drop, answer: to,
 		last: r.http10 || ctx.Request.Header.ConnectionClose(),
 	}
 	if r.rest == nil {
@@ -137,7 +138,7 @@ func (st *stream) write(a *response) (err error) {
 		return err
 	}
 	// The watchdog has let go of it.
-	stall := st.srv.cfg.WriteStall
+	stall := st.stall
 	if st.srv.stopping.Load() {
 		stall = min(stall, lastWords)
 	}

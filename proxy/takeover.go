@@ -45,7 +45,7 @@ func (s *Server) enter(r *request, life *lifeline) entry {
 		index = nil
 	}
 	ask := checkpoint.Ask(who, fp)
-	if index != nil && (r.retried || !s.cfg.AdoptRetriesOnly) {
+	if index != nil && (r.retried || !r.under.cfg.AdoptRetriesOnly) {
 		if f, rec := s.adopt(index, ask, r.retried, life); rec != nil {
 			r.run = rec.Run
 			seat, _ := s.turns.sit(f.Key, j)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,10 +19,11 @@ const looks = 1000
 type watchdog struct {
 	// immutable
 	epoch time.Time
-	stall time.Duration
 	kick  chan struct{} // one token: there is something to watch again
 	quit  chan struct{}
 	done  chan struct{}
+
+	stall atomic.Int64 // nanoseconds; what a lifeline begins with
 
 	mu    sync.Mutex
 	lines []*lifeline
@@ -33,9 +35,10 @@ type watchdog struct {
 
 func newWatchdog(stall time.Duration) *watchdog {
 	w := &watchdog{
-		epoch: time.Now().Add(-time.Second), stall: stall,
-		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		epoch: time.Now().Add(-time.Second),
+		kick:  make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
+	w.stall.Store(int64(stall))
 	go w.run()
 	return w
 }
@@ -120,7 +123,7 @@ func (w *watchdog) look(now int64) bool {
 		if d := l.deadline.Load(); d != 0 && now >= d && l.deadline.CompareAndSwap(d, 0) {
 			l.rouse()
 		}
-		if since := l.writing.Load(); since != 0 && now-since > int64(w.stall) {
+		if since := l.writing.Load(); since != 0 && now-since > l.stall {
 			l.part(flagSlow)
 		}
 	}

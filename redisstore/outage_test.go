@@ -53,7 +53,11 @@ func TestOutages(t *testing.T) {
 
 			o.stop(srv)
 			n := 0
-			until(t, "away", func() bool { h.say("during "); n++; return s.Stats().Away && log.count("away:") == 1 })
+			until(t, "away", func() bool {
+				h.say("during ")
+				n++
+				return s.Stats().Away && log.count("away:") > log.count("is back")
+			})
 			// Now nothing is even tried.
 			failures := s.Stats().Commands
 			for range 1000 {
@@ -68,7 +72,7 @@ func TestOutages(t *testing.T) {
 			}
 
 			o.start(srv)
-			until(t, "back", func() bool { return log.count("is back") == 1 })
+			until(t, "back", func() bool { return log.count("is back") > 0 })
 			until(t, "written", func() bool { return h.Sync(t.Context()) == nil })
 			h.say("after")
 			until(t, "written", func() bool { return h.Sync(t.Context()) == nil })
@@ -84,8 +88,10 @@ func TestOutages(t *testing.T) {
 			if st := s.Stats(); st.Drops != 0 || st.Fenced != 0 {
 				t.Errorf("%+v", st)
 			}
-			if log.count("level=") != 2 {
-				t.Errorf("it logged %q", log.lines)
+			// On a busy machine Redis may also have been slower than it is waited for.
+			until(t, "every absence ends", func() bool { return log.count("away:") == log.count("is back") })
+			if changes := log.count("away:") + log.count("is back"); log.count("level=") != changes {
+				t.Errorf("it logged more than %d changes: %q", changes, log.lines)
 			}
 			select {
 			case err := <-h.lost:

@@ -16,6 +16,10 @@ type Effects struct {
 	// Turn is the message whose end is in Client: a fact from here on, to be told to
 	// the ledger BEFORE Client. At most once in a stream.
 	Turn *turn.Snapshot
+	// Answer: what is in Client is the provider's ordinary answer, whole, to a call that
+	// does not stream (or that it answered so all the same). It was not read here; what it
+	// says is a fact as Turn is, to be told BEFORE Client.
+	Answer bool
 	// Persist is to be appended to the turn's checkpoint.
 	Persist Persist
 	// Head is the response head; at most once in a stream, BEFORE Client.

@@ -58,6 +58,7 @@ type hop struct {
 	plain     []byte         // decoded text that the seam has seen
 	queue     []owned        // events that wait for the decision
 	again     []byte         // decoded text that it has to begin with
+	seat      turn.Joint     // where its text joins
 	skip      int            // decoded bytes at the front of its text that the client has
 	swallow   bool           // leading whitespace was already shown
 	mute      bool           // its text is only the sentinel, with nowhere to go

@@ -35,6 +35,12 @@ func (s *Stream) arm() {
 			guard := splice.NewGuard(s.cfg.Sentinel)
 			h.guard = &guard
 		}
+		h.seat.Said = turn.Measure(said)
+		h.seat.Answer = h.seat.Said
+		if last >= 0 {
+			b := &s.said.Blocks[last]
+			h.seat.Block, h.seat.Had = turn.Measure(b.Plain()), len(b.Text)
+		}
 		if len(bytes.TrimSpace(said)) == 0 {
 			// Nothing was said that text could join or a model repeat: what
 			// comes is the first text of this turn.
@@ -135,6 +141,8 @@ func (s *Stream) join(e sse.Event, ds []turn.Delta) {
 	case splice.Joined:
 	}
 	s.note(Note{Kind: NoteSeam, Reason: v.Kind.String(), Joined: true, Held: len(h.plain), Skipped: v.Skip, Manner: s.plan.manner})
+	again := turn.Measure(h.plain[:v.Skip])
+	h.seat.Answer, h.seat.Block = h.seat.Answer.Minus(again), h.seat.Block.Minus(again)
 	h.seam, h.skip, h.plain = nil, v.Skip, nil
 	// Nothing is missing, and no open text could take it: no block is opened for
 	// the word that says so.
@@ -238,7 +246,7 @@ func (s *Stream) probe(ds []turn.Delta) splice.Verdict {
 				v = h.turned()
 			}
 		case turn.Finish, turn.Terminal:
-			if v = h.over(); v.State == splice.Failed && v.Reason == splice.Blank && len(bytes.TrimSpace(h.plain)) > 0 {
+			if v = h.over(); v.State == splice.Failed && v.Reason == splice.Blank && v.Overlap > 0 {
 				// It repeated the anchor and ended by itself: as good as
 				// the sentinel, and as good as an empty prefill.
 				v = h.repeated()
@@ -278,19 +286,12 @@ func (h *hop) say(p []byte) splice.Verdict {
 // over tells the seam that the continuation's text has ended.
 func (h *hop) over() splice.Verdict {
 	if h.verdict.State != splice.Joined {
-		h.verdict = h.seam.End()
-		if h.verdict.State != splice.Joined {
+		if h.verdict = h.seam.End(); h.verdict.State != splice.Joined {
 			return h.verdict
 		}
-		if h.stops != nil {
-			h.stops.Push(h.plain[min(h.verdict.Skip, len(h.plain)):])
-		}
+		h.behind()
 	}
-	if h.stops == nil {
-		return h.verdict
-	}
-	_, hit, _ := h.stops.End()
-	return h.settled(hit, true)
+	return h.stopped()
 }
 
 // turned tells the seam that the turn goes on with something other than text. No
@@ -306,9 +307,32 @@ func (h *hop) turned() splice.Verdict {
 	return v
 }
 
-// repeated is the verdict on a continuation that is nothing but the anchor.
+// repeated is the verdict on a continuation that has no new words, where none are
+// needed. White space behind a repeated anchor is new all the same, unless it would
+// be a block of its own, which nobody takes back in a later request.
 func (h *hop) repeated() splice.Verdict {
-	return splice.Verdict{State: splice.Joined, Kind: splice.Anchor, Skip: len(h.plain), Overlap: len(h.plain)}
+	h.verdict.State, h.verdict.Reason = splice.Joined, ""
+	if h.joint < 0 {
+		h.verdict.Skip = len(h.plain)
+	}
+	h.behind()
+	return h.stopped()
+}
+
+// behind shows the stops what was said behind a seam that was decided at its end.
+func (h *hop) behind() {
+	if h.stops != nil {
+		h.stops.Push(h.plain[min(h.verdict.Skip, len(h.plain)):])
+	}
+}
+
+// stopped is the verdict of a seam behind which no more text comes.
+func (h *hop) stopped() splice.Verdict {
+	if h.stops == nil {
+		return h.verdict
+	}
+	_, hit, _ := h.stops.End()
+	return h.settled(hit, true)
 }
 
 func (h *hop) settled(hit string, ok bool) splice.Verdict {
@@ -361,7 +385,13 @@ func (s *Stream) splice(e sse.Event, ds []turn.Delta) {
 				d.Kind = turn.Skip
 				break
 			}
-			s.locate(d)
+			switch prose := h.prose(d.Block); {
+			case !s.locate(d) || !prose:
+			case d.Kind == turn.Extra && !d.Sum:
+				d.Joint = h.jointOf(d.Block)
+			case d.Kind != turn.Sign && h.skip > 0:
+				d.Kind = turn.Skip // the end of a text that is said again is none of the one that goes on
+			}
 		case turn.Count:
 			d.Usage = s.tokens.merge(d.Usage)
 		case turn.Finish:
@@ -434,7 +464,7 @@ func (s *Stream) placeBlock(d *turn.Delta, next, index *int) {
 			to = *next
 		}
 	case d.Of == turn.Prose && h.mute:
-	case d.Of == turn.Prose && h.joint >= 0 && !h.jointUsed && !s.said.Blocks[h.joint].Closed:
+	case d.Of == turn.Prose && h.joint >= 0 && (!h.jointUsed || h.skip > 0) && !s.said.Blocks[h.joint].Closed:
 		h.jointUsed = true
 		h.place = append(h.place, h.joint)
 		d.Kind = turn.Skip
@@ -502,6 +532,18 @@ func (s *Stream) locate(d *turn.Delta) bool {
 	return true
 }
 
+// jointOf tells an extra of a block of said where the attempt's text joined it.
+func (h *hop) jointOf(block int) *turn.Joint {
+	if h.seat == (turn.Joint{}) {
+		return nil
+	}
+	j := h.seat
+	if j.Repeats = h.skip > 0; block != h.joint {
+		j.Block, j.Had = turn.Extent{}, 0
+	}
+	return &j
+}
+
 // cutoff says whether the client's text ends inside an event.
 type cutoff uint8
 
@@ -540,6 +582,8 @@ func (s *Stream) trim(d *turn.Delta) cutoff {
 	if h.swallow {
 		plain := jsonwalk.Unescape(nil, d.Text)
 		n := len(plain) - len(bytes.TrimLeft(plain, " \t\r\n"))
+		white := turn.Measure(plain[:n])
+		h.seat.Answer, h.seat.Block = h.seat.Answer.Minus(white), h.seat.Block.Minus(white)
 		d.Text = jsonwalk.CutBody(d.Text, n)
 		h.swallow = len(d.Text) == 0
 	}

@@ -85,6 +85,7 @@ func (s *Stream) ended(e interrupt.Ended) {
 		} else {
 			s.out = append(s.out, s.body...)
 		}
+		s.fx.Answer = true
 		s.finalize(Clean, "completed")
 	case raw:
 		if e.How == interrupt.EOF {

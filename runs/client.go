@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -182,6 +183,21 @@ func (r *Claimed) Get(ctx context.Context) (*Run, error) { return r.c.Get(ctx, r
 // Recovery asks what may be done now.
 func (r *Claimed) Recovery(ctx context.Context) (*Recovery, error) {
 	return r.c.recovery(ctx, r.id, r.fence)
+}
+
+// Step tells of a turn that did not go through the sidecar, when it has ended: the
+// message, of which only the digest is sent, and every call that it asks for. Only when
+// it returns nil may one of them be begun. A turn without calls ends the run, unless it
+// is paused or waits for a ticket. The same turn again is no error, so long as it is the
+// last one and its batch is open.
+func (r *Claimed) Step(ctx context.Context, t Turn) error {
+	sum := sha256.Sum256(t.Message)
+	c := committing{Message: hex.EncodeToString(sum[:]), Model: t.Model, Finish: t.Finish, Ticket: t.Ticket, Paused: t.Paused}
+	for _, call := range t.Calls {
+		sum := sha256.Sum256(call.Args)
+		c.Calls = append(c.Calls, asked{ID: call.ID, Name: call.Name, Args: hex.EncodeToString(sum[:])})
+	}
+	return r.tell(ctx, "/steps", c)
 }
 
 // Start announces an attempt at a call. Only when it returns nil may the effect begin.

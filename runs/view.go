@@ -15,7 +15,7 @@ func view(r *ledger.Run, doubt string) *Run {
 		ID: string(r.ID), Thread: r.Thread, Parent: string(r.Parent), Dialect: r.Dialect, Model: r.Model,
 		State: r.State.String(), Cause: r.Cause.String(), Failed: r.Failed, Reports: r.Reports,
 		Version: r.Version, Fence: r.Fence, Holder: r.Holder, Began: r.Began, Updated: r.Updated,
-		Dropped: r.Dropped, Flags: r.Flags, Doubt: doubt,
+		Dropped: r.Dropped, Flags: r.Flags, Pending: len(r.Pending), Doubt: doubt,
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]

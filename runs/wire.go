@@ -123,6 +123,9 @@ type Run struct {
 	Steps   []Step   `json:"steps,omitempty"`
 	Tickets []Ticket `json:"tickets,omitempty"` // awaited
 	Flags   []string `json:"flags,omitempty"`
+	// Pending counts the inferences that were asked for and whose turns are not
+	// recorded: they are under way, or were lost.
+	Pending int `json:"pending,omitempty"`
 	// Doubt says why this may not be the last word.
 	Doubt string `json:"doubt,omitempty"`
 }
@@ -140,6 +143,23 @@ type Declaration struct {
 	// Reports: every attempt is announced, and acknowledged, before its effect.
 	Reports  bool              `json:"reports"`
 	Policies map[string]Policy `json:"policies,omitempty"`
+}
+
+// Turn is a turn of the model that the application tells of itself, see
+// [Claimed.Step]. A call's arguments are JSON, as the model wrote them.
+type Turn struct {
+	Message       []byte // the assistant's message, in whatever form the application keeps it
+	Model, Finish string
+	Calls         []Asked
+	Ticket        *Ticket // nothing of the batch is begun before it is redeemed
+	Paused        bool    // the provider broke off and expects to be asked again
+}
+
+// Asked is a call as the model asked for it. Its id is the provider's; where the wire
+// has none, one that is the turn's own.
+type Asked struct {
+	ID, Name string
+	Args     []byte
 }
 
 // beginning is the body of PUT /runs/{id}.

@@ -2,6 +2,9 @@ package splice
 
 func (s *Seam) fail(reason string) { s.verdict = Verdict{State: Failed, Reason: reason} }
 
+// blank makes a join that brings no words a failure, which tells where it would have joined.
+func (s *Seam) blank() { s.verdict.State, s.verdict.Reason = Failed, Blank }
+
 func (s *Seam) joined(kind Kind, skip, overlap int) {
 	s.verdict = Verdict{State: Joined, Skip: skip, Kind: kind, Overlap: overlap}
 	s.recent, s.attempts, s.folded = nil, nil, nil
@@ -137,7 +140,8 @@ func (s *Seam) exact() {
 	a := s.attempts[0]
 	if s.c.Manner == Asked {
 		if a.first == 0 {
-			s.fail(Blank)
+			s.asItIs()
+			s.blank()
 			return
 		}
 		if len(s.lead) == 0 {
@@ -156,6 +160,11 @@ func (s *Seam) exact() {
 			}
 		}
 	}
+	s.asItIs()
+}
+
+// asItIs joins all of the continuation but the white space that the client has.
+func (s *Seam) asItIs() {
 	if s.pos == 0 {
 		s.joined(Empty, 0, 0)
 		return

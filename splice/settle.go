@@ -45,7 +45,8 @@ func (s *Seam) settle() {
 	case t.sentinel.more:
 		s.fail(Chatter)
 	case s.over && !t.solid && s.c.Manner == Asked && t.kind.Base() != Whole:
-		s.fail(Blank)
+		s.joined(t.kind, t.cut+doubled(s.after, t.lead), t.overlap)
+		s.blank()
 	case s.over, t.solid && t.sentinel.state == dead, s.c.Manner != Asked && len(t.lead) >= len(s.after):
 		s.joined(t.kind, t.cut+doubled(s.after, t.lead), t.overlap)
 	case len(t.lead) > s.c.Window:

@@ -62,7 +62,8 @@ const (
 type Verdict struct {
 	State State
 	// Skip counts the bytes at the front of everything pushed so far that are not for the client. It is on a code
-	// point boundary of the continuation, and set only when Joined.
+	// point boundary of the continuation. It is set when Joined, and with Kind and Overlap also when Blank: who knows that
+	// the turn needs no more words (a call follows them) takes the continuation as joined so, white space and all.
 	Skip    int
 	Kind    Kind
 	Overlap int    // bytes of Skip that repeat what the client has, without preamble, fence and white space around

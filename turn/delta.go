@@ -58,7 +58,7 @@ type Delta struct {
 	Why    Why       // Finish
 	Choice int       // chat's choices[].index; 0 elsewhere
 	Block  int       // ordinal of the block within its attempt, from 0
-	Index  int       // Open: the block's index on the wire, see [Block].Index. Extra: code points the attempt had said in the block before it, in dialects whose extras count them
+	Index  int       // Open: the block's index on the wire, see [Block].Index
 	Seq    int64     // number of the event, in dialects that number them
 	Stage  uint8     // Open, Text, Extra, Close: bits to add to [Block].Stage
 	Keep   bool      // Extra: keep Raw in [Block].Notes
@@ -68,6 +68,7 @@ type Delta struct {
 	Name   []byte    // Open: the tool or block-type name (escaped body)
 	Text   []byte    // Text, Sign: escaped body. Finish: the reason as the wire spells it
 	Raw    []byte    // JSON, see Kind
+	Joint  *Joint    // Extra of an attempt that joins the client's text
 	Usage  Usage     // Count
 	Fault  *WireFault
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"sync"
 	"time"
 
@@ -48,6 +49,29 @@ func (c *Client) Close() {
 	}
 	c.mu.Unlock()
 	for _, h := range hosts {
+		h.close()
+	}
+}
+
+// Keep closes the pools of all targets but these: what idles there at once, what carries streams behind the last of them. An Open to
+// another target still works, on connections that are closed when they have idled.
+func (c *Client) Keep(ts []*Target) {
+	kept := map[hostKey]bool{}
+	for _, t := range ts {
+		if k, _, err := c.key(t); err == nil {
+			kept[k] = true
+		}
+	}
+	var gone []*host
+	c.mu.Lock()
+	maps.DeleteFunc(c.hosts, func(k hostKey, h *host) bool {
+		if !kept[k] {
+			gone = append(gone, h)
+		}
+		return !kept[k]
+	})
+	c.mu.Unlock()
+	for _, h := range gone {
 		h.close()
 	}
 }

@@ -43,17 +43,25 @@ const (
 	protoH2
 )
 
-func (c *Client) host(t *Target) (*host, *Error) {
-	proxy, err := c.cfg.Proxy(proxyURL(t.URL))
-	if err != nil {
-		return nil, &Error{Op: OpRequest, Safety: NotSent, Kind: Proxy, Err: errProxyConfig} // err may quote its password
+// key is the pool of a target, and the forward proxy that leads there; nil: none does.
+func (c *Client) key(t *Target) (key hostKey, proxy *url.URL, err error) {
+	if proxy, err = c.cfg.Proxy(proxyURL(t.URL)); err != nil {
+		return key, nil, err
 	}
-	key := hostKey{scheme: t.URL.Scheme, address: t.address(), http1: t.HTTP1, tls: t.TLS}
+	key = hostKey{scheme: t.URL.Scheme, address: t.address(), http1: t.HTTP1, tls: t.TLS}
 	if proxy != nil {
 		key.proxy = proxy.String()
 	}
 	if t.URL.Scheme == "https" {
 		key.serverName = t.serverName()
+	}
+	return key, proxy, nil
+}
+
+func (c *Client) host(t *Target) (*host, *Error) {
+	key, proxy, err := c.key(t)
+	if err != nil {
+		return nil, &Error{Op: OpRequest, Safety: NotSent, Kind: Proxy, Err: errProxyConfig} // err may quote its password
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -259,3 +259,48 @@ func TestConfigValidate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestKeepClosesTheOtherPools: what idles at once, what carries a stream behind it; and a target that was let go can be reached all the same.
+func TestKeepClosesTheOtherPools(t *testing.T) {
+	serve := func(gone chan struct{}, more <-chan struct{}) func(int, *wire) {
+		return func(n int, w *wire) {
+			for req, _ := w.request(); req != nil; req, _ = w.request() {
+				if n == 0 && more != nil {
+					w.say("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe")
+					<-more
+					w.say("llo")
+					continue
+				}
+				w.say(ok5)
+			}
+			if n == 0 {
+				close(gone)
+			}
+		}
+	}
+	more := make(chan struct{})
+	gone := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	idle, busy, kept := newPeer(t, serve(gone[0], nil)), newPeer(t, serve(gone[1], more)), newPeer(t, serve(gone[2], nil))
+	c := newClient(t, Config{})
+	for _, p := range []*peer{idle, kept} {
+		if body, err := drain(open(t, c, p.target("http"), post("{}"))); body != "hello" || err != io.EOF {
+			t.Fatalf("%q, %v", body, err)
+		}
+	}
+	live := open(t, c, busy.target("http"), post("{}"))
+	c.Keep([]*Target{kept.target("http")})
+	<-gone[0]
+	close(more)
+	if body, err := drain(live); body != "hello" || err != io.EOF {
+		t.Errorf("the stream was touched: %q, %v", body, err)
+	}
+	<-gone[1]
+	res := open(t, c, kept.target("http"), post("{}"))
+	if body, err := drain(res); body != "hello" || err != io.EOF || !res.Reused {
+		t.Errorf("%q, %v, reused = %v", body, err, res.Reused)
+	}
+	res = open(t, c, idle.target("http"), post("{}"))
+	if body, err := drain(res); body != "hello" || err != io.EOF || res.Reused {
+		t.Errorf("%q, %v, reused = %v", body, err, res.Reused)
+	}
+}

@@ -1,11 +1,13 @@
 package upstream
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 )
 
 // Target is where an attempt goes. It is read, never kept or changed; equal targets share connections.
@@ -27,6 +29,15 @@ type TLSOptions struct {
 	RootCAs      *x509.CertPool    // nil is the system's; to add a CA, start from x509.SystemCertPool
 	Certificates []tls.Certificate // client certificates
 	Insecure     bool              // skips verification; for tests only
+}
+
+// Equal reports whether two options say the same, nil being the defaults. Keys are told apart by their certificates.
+func (o *TLSOptions) Equal(p *TLSOptions) bool {
+	if o == nil || p == nil {
+		return o == p
+	}
+	sameChain := func(a, b tls.Certificate) bool { return slices.EqualFunc(a.Certificate, b.Certificate, bytes.Equal) }
+	return o.RootCAs.Equal(p.RootCAs) && slices.EqualFunc(o.Certificates, p.Certificates, sameChain) && o.Insecure == p.Insecure
 }
 
 var (

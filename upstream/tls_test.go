@@ -237,3 +237,28 @@ func TestIPv6(t *testing.T) {
 		}
 	}
 }
+
+// TestTLSOptionsAreEqualByWhatTheyHold: files that were read again are no reason to connect anew.
+func TestTLSOptionsAreEqualByWhatTheyHold(t *testing.T) {
+	a, b := newIdentity(t), newIdentity(t)
+	pool := func(of *identity) *x509.CertPool { return of.pool.Clone() }
+	one := &TLSOptions{RootCAs: pool(a), Certificates: []tls.Certificate{a.cert}}
+	for name, tc := range map[string]struct {
+		other *TLSOptions
+		want  bool
+	}{
+		"read again":        {&TLSOptions{RootCAs: pool(a), Certificates: []tls.Certificate{a.cert}}, true},
+		"other authorities": {&TLSOptions{RootCAs: pool(b), Certificates: []tls.Certificate{a.cert}}, false},
+		"another client":    {&TLSOptions{RootCAs: pool(a), Certificates: []tls.Certificate{b.cert}}, false},
+		"no client":         {&TLSOptions{RootCAs: pool(a)}, false},
+		"no check":          {&TLSOptions{RootCAs: pool(a), Certificates: []tls.Certificate{a.cert}, Insecure: true}, false},
+		"defaults":          {nil, false},
+	} {
+		if one.Equal(tc.other) != tc.want || tc.other.Equal(one) != tc.want {
+			t.Errorf("%s: equal is not %v", name, tc.want)
+		}
+	}
+	if none := (*TLSOptions)(nil); !none.Equal(nil) {
+		t.Error("the defaults differ from themselves")
+	}
+}

@@ -20,6 +20,7 @@ func newBench(env environment) *cobra.Command {
 		Example: "  unbroken bench --scenarios flood,json --rounds 3\n" +
 			"  unbroken bench --provider 127.0.0.1:9000 --peer mine=http://127.0.0.1:4000,PID --html report.html",
 		DisableFlagParsing: true, // they are the bench's own
+		ValidArgsFunction:  completeBench,
 		RunE: func(c *cobra.Command, args []string) error {
 			self, err := os.Executable()
 			if err != nil {

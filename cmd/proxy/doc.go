@@ -6,7 +6,7 @@
 // checks derive. Precedence: default < file < environment < flag.
 //
 //	main.go     process: arguments, environment, signals  -> run
-//	root.go     commands: serve, demo, faults, check, health, version
+//	root.go     commands: serve, demo, faults, check, health, version, completion
 //	field.go    the table        load.go  file < env < flags, with provenance
 //	wire.go     settings         -> proxy.Config
 //	serve.go    listeners, admin, drain

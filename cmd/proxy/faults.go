@@ -64,6 +64,7 @@ func newFaults(env environment) *cobra.Command {
 	p.Uint64Var(&f.seed, "seed", 0, "of everything that is drawn")
 	p.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	p.BoolVar(&f.list, "list", false, "print every word there is for scripts, requests and flags, and leave")
+	completeFaults(c)
 	c.RunE = func(c *cobra.Command, _ []string) error { return f.run(c.Context(), env) }
 	return c
 }

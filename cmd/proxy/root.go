@@ -27,7 +27,7 @@ func newRoot(env environment) *cobra.Command {
 	root.Use, root.Short = "unbroken", "A proxy that heals broken LLM streams"
 	root.Long, root.Example = rootLong, rootExample
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true // there is one of ours
 	root.SetArgs(env.args)
 	root.SetIn(env.in)
 	root.SetOut(env.out)
@@ -43,7 +43,7 @@ func newRoot(env environment) *cobra.Command {
 		return misuse{fmt.Errorf("unknown command %q%s see unbroken --help", args[0], or(didYouMean(args[0], names), ";"))}
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(env), newDemo(env), newBench(env), newFaults(env), newCheck(env), newHealth(env), newVersion(env))
+	root.AddCommand(newServe(env), newDemo(env), newBench(env), newFaults(env), newCheck(env), newHealth(env), newVersion(env), newCompletion(env))
 	return root
 }
 
@@ -90,6 +90,7 @@ func addConfigFlags(c *cobra.Command) *configFlags {
 		t := &table[i]
 		f.set.Var(&rawFlag{key: t.key, def: t.def, kind: t.value.kind()}, t.flag(), t.doc)
 	}
+	completeSettings(c, table)
 	return f
 }
 

@@ -15,7 +15,7 @@ var version, commit, date string
 
 func newVersion(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print version, commit and date", Args: noArgs,
+		Use: "version", Short: "Print version, commit and date", Example: "  unbroken version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintln(env.out, "unbroken", versionLine(debug.ReadBuildInfo()))
 			return nil

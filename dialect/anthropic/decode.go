@@ -290,6 +290,8 @@ func (d *decoder) delta(dst []turn.Delta, f frame, data []byte) ([]turn.Delta, e
 	}
 	out := turn.Delta{Kind: kind, Block: n, Text: body}
 	switch {
+	case kind == turn.Extra && p.citation != nil:
+		out.Raw, out.Keep = p.citation, true
 	case kind == turn.Extra:
 		out.Raw = data
 	case kind == turn.Text && cut && !f.named:
@@ -301,7 +303,7 @@ func (d *decoder) delta(dst []turn.Delta, f frame, data []byte) ([]turn.Delta, e
 
 // payload is a content_block_delta's delta: its type and the raw value of the member that the type names.
 type payload struct {
-	typ, text, thinking, partial, signature []byte
+	typ, text, thinking, partial, signature, citation []byte
 }
 
 func readDelta(raw []byte) (payload, error) {
@@ -319,6 +321,8 @@ func readDelta(raw []byte) (payload, error) {
 			p.partial = v
 		case "signature":
 			p.signature = v
+		case "citation":
+			p.citation = filled(v)
 		}
 	}
 	if w.Err() != nil {

@@ -38,6 +38,14 @@ func (Dialect) Rewrite(dst []byte, _ *dialect.Request, e sse.Event, ds []turn.De
 	return dst
 }
 
+// source is what makes two citations the same one: the passage of the document, whatever the cipher is by which the
+// provider knows it. Citations name no place in the answer: they stand in the block whose text they are for, mostly
+// before it.
+var source = []string{
+	"type", "cited_text", "url", "source", "file_id", "document_index", "search_result_index",
+	"start_char_index", "start_page_number", "start_block_index",
+}
+
 // rewriter is one call of Rewrite.
 type rewriter struct {
 	e    sse.Event
@@ -84,6 +92,10 @@ func (r *rewriter) delta(dst []byte, i int) []byte {
 		typ, member := deltaType(kind)
 		return blockDelta(dst, index, typ, member, d.Text)
 	case turn.Extra:
+		if d.Keep && dialect.Again(d, r.said, source...) {
+			d.Kind = turn.Skip
+			return dst
+		}
 		if r.is("content_block_delta") {
 			r.used = true
 			return r.named(dst, r.indexed(index))

@@ -42,6 +42,9 @@ func (f *fold) Add(e sse.Event) {
 	case "message_start":
 		f.begun = true
 		f.whole.Update(jsonwalk.Get(e.Data, "message"))
+		for i, block := range jsonwalk.All(jsonwalk.Get(e.Data, "message", "content")) { // programmatic calls stand here
+			f.blocks.Open(int64(i)).Value.Set(block)
+		}
 	case "content_block_start":
 		n, ok := jsonwalk.Int(jsonwalk.Get(e.Data, "index"))
 		if !ok {

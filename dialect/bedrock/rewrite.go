@@ -21,7 +21,13 @@ func (Converse) Rewrite(dst []byte, _ *dialect.Request, e sse.Event, ds []turn.D
 	r := rewriter{e: e, p: p, ds: ds, said: said}
 	for i := range ds {
 		switch d := &ds[i]; d.Kind {
-		case turn.Open, turn.Text, turn.Sign, turn.Extra, turn.Close:
+		case turn.Extra:
+			if dialect.Again(d, said, "citation") {
+				d.Kind = turn.Skip
+				continue
+			}
+			return r.block(dst)
+		case turn.Open, turn.Text, turn.Sign, turn.Close:
 			return r.block(dst)
 		case turn.Count, turn.Terminal:
 			return r.metadata(dst)

@@ -12,7 +12,10 @@ type Dialect struct{}
 
 var _ dialect.Dialect = Dialect{}
 
-var _ dialect.Upgrader = Dialect{}
+var (
+	_ dialect.Upgrader = Dialect{}
+	_ dialect.Unfolder = Dialect{}
+)
 
 var wire = openaichat.Wire{Texts: true}
 
@@ -83,3 +86,6 @@ func (Dialect) StreamPath(path string) string { return path }
 
 // NewFold implements dialect.Upgrader.
 func (Dialect) NewFold() dialect.Fold { return wire.NewFold() }
+
+// Unfold implements dialect.Unfolder.
+func (Dialect) Unfold(answer []byte) []sse.Event { return wire.Unfold(answer) }

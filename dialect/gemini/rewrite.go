@@ -172,7 +172,7 @@ func (w *rewriter) candidate(dst, raw []byte, g *groups) []byte {
 	if len(parts) == 0 {
 		parts = textPart(nil) // a content without parts is none to some
 	}
-	extra, finish := w.behind(g.next(), c.index)
+	extra, finish, joint := w.behind(g.next(), c.index)
 	return object(dst, raw, func(dst, key, val []byte) ([]byte, bool) {
 		switch string(key) {
 		case "content":
@@ -190,21 +190,24 @@ func (w *rewriter) candidate(dst, raw []byte, g *groups) []byte {
 		case "continuationToken":
 			return dst, false
 		}
-		return append(dst, val...), extra || !isExtra(key) || !filled(val)
+		if isExtra(key) && filled(val) {
+			return cited(dst, key, val, joint), extra
+		}
+		return append(dst, val...), true
 	})
 }
 
 // behind reads what is left of the group that belongs to a candidate itself.
-func (w *rewriter) behind(group []turn.Delta, choice int) (extra, finish bool) {
+func (w *rewriter) behind(group []turn.Delta, choice int) (extra, finish bool, joint *turn.Joint) {
 	for i := range group {
 		switch group[i].Kind {
 		case turn.Extra:
-			extra = true
+			extra, joint = true, group[i].Joint
 		case turn.Finish:
 			finish = choice >= len(w.said.Ends) || w.said.Ends[choice].Why == turn.Unfinished
 		}
 	}
-	return extra, finish
+	return extra, finish, joint
 }
 
 // appendPart renders what is left of a part, nothing if that is nothing.
@@ -282,17 +285,21 @@ func object(dst, obj []byte, edit func(dst, key, val []byte) ([]byte, bool)) []b
 	return append(dst, '}')
 }
 
-// array copies the elements of arr, each as edit renders it.
+// array copies the elements of arr, each as edit renders it; one that edit renders as
+// nothing is left out.
 func array(dst, arr []byte, edit func(dst, val []byte) []byte) []byte {
 	dst = append(dst, '[')
 	e := jsonwalk.Elements(arr)
-	first := true
+	start := len(dst)
 	for val, ok := e.Next(); ok; val, ok = e.Next() {
-		if !first {
+		was := len(dst)
+		if was > start {
 			dst = append(dst, ',')
 		}
-		first = false
-		dst = edit(dst, val)
+		n := len(dst)
+		if dst = edit(dst, val); len(dst) == n {
+			dst = dst[:was] // left out
+		}
 	}
 	return append(dst, ']')
 }

@@ -153,7 +153,11 @@ func (d *Decoder) delta(dst []turn.Delta, f *frame, data []byte) ([]turn.Delta, 
 	switch {
 	case !p.fits(d.steps[n].kind) || !isText && p.text != nil || !d.steps[n].open:
 		// An annotation, a picture, what a hosted tool answered.
-		return append(dst, turn.Delta{Kind: turn.Extra, Block: n, Raw: data}), nil
+		x := turn.Delta{Kind: turn.Extra, Block: n, Raw: data}
+		if notes := jsonwalk.Get(f.delta, "annotations"); filled(notes) {
+			x.Keep, x.Raw = true, bytes.TrimSpace(notes[1:len(notes)-1])
+		}
+		return append(dst, x), nil
 	case len(body) == 0:
 		return dst, nil
 	case string(p.typ) == "thought_signature":

@@ -69,6 +69,10 @@ func (w *rewriter) event(dst []byte) []byte {
 			}
 			return w.render(dst)
 		case turn.Extra, turn.Close:
+			if d.Keep && !w.cite(d) {
+				d.Kind = turn.Skip
+				continue
+			}
 			index, _ := w.place(d.Block)
 			w.reindex(index)
 			return w.render(dst)

@@ -240,7 +240,8 @@ func (d *Decoder) attach(l *lane, ch *choice, s *spokenDelta, data []byte) {
 	if s.audio != nil {
 		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: d.flow(l, turn.Unknown, nameAudio), Raw: data})
 	}
-	if filled(s.annotations) || ch.logprobs != nil && hasLogprobs(ch.logprobs) {
+	noted := filled(s.annotations)
+	if noted || ch.logprobs != nil && hasLogprobs(ch.logprobs) {
 		n := l.open
 		if n < 0 && l.finished {
 			return // nothing is open any longer that it could belong to
@@ -248,9 +249,16 @@ func (d *Decoder) attach(l *lane, ch *choice, s *spokenDelta, data []byte) {
 		if n < 0 {
 			n = d.flow(l, turn.Prose, nil)
 		}
-		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: n, Raw: data})
+		x := turn.Delta{Kind: turn.Extra, Choice: l.index, Block: n, Raw: data}
+		if noted {
+			x.Keep, x.Raw = true, inside(s.annotations)
+		}
+		d.put(x)
 	}
 }
+
+// inside is what stands between the brackets of an array.
+func inside(array []byte) []byte { return bytes.TrimSpace(array[1 : len(array)-1]) }
 
 // cite notes the citations of a whole answer (Perplexity and xAI repeat the list
 // in many chunks), once and only when there is an answer to attach them to.

@@ -13,7 +13,8 @@ type left struct {
 	prose, reasoning, refusal []byte
 	calls                     []ring
 	extra, unknown            bool
-	finish                    []byte // nil: none
+	notes                     [][]byte // annotations
+	finish                    []byte   // nil: none
 }
 
 // ring is what is left of one call in this chunk.
@@ -47,6 +48,11 @@ func (w *rewriter) left(choice int) left {
 
 func (w *rewriter) add(l *left, d *turn.Delta) {
 	kind, index := w.block(d)
+	if d.Kind == turn.Extra && d.Keep {
+		w.cite(l, d)
+		l.extra = l.extra || len(l.notes) > 0
+		return
+	}
 	switch kind {
 	case turn.Prose:
 		l.prose = append(l.prose, d.Text...)

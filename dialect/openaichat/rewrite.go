@@ -276,7 +276,10 @@ func (w *rewriter) delta(dst, raw []byte, l *left) []byte {
 		case "function_call", "audio":
 			return append(dst, val...), l.unknown
 		case "annotations":
-			return append(dst, val...), l.extra || !filled(val)
+			if !filled(val) {
+				break
+			}
+			return appendList(dst, l.notes), len(l.notes) > 0
 		}
 		return append(dst, val...), true
 	})

@@ -47,7 +47,6 @@ type wirePart struct {
 	claimed bool
 	spoke   bool // it had text, so what a done event says is a repetition
 	ended   bool // an event before output_item.done closed it
-	runes   int  // of its text
 }
 
 // Decode implements [dialect.Decoder].

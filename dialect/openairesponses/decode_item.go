@@ -123,7 +123,6 @@ func (d *decoder) claimForeign(dst []turn.Delta, it *wireItem, raw []byte, index
 
 func (p *wirePart) say(dst []turn.Delta, body []byte) []turn.Delta {
 	p.spoke = true
-	p.runes += runes(body)
 	return append(dst, turn.Delta{Kind: turn.Text, Block: p.block, Text: body, Stage: part})
 }
 
@@ -215,7 +214,7 @@ func (d *decoder) annotate(dst []turn.Delta, f *frame) ([]turn.Delta, error) {
 	if err != nil {
 		return dst, err
 	}
-	return append(dst, turn.Delta{Kind: turn.Extra, Block: p.block, Raw: f.annotation, Keep: f.annotation != nil, Index: p.runes}), nil
+	return append(dst, turn.Delta{Kind: turn.Extra, Block: p.block, Raw: f.annotation, Keep: f.annotation != nil}), nil
 }
 
 // call returns the call that an event is about.

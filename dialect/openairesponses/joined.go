@@ -3,8 +3,8 @@ package openairesponses
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/turn"
 )
@@ -85,9 +85,11 @@ func joinedPart(raw []byte, b *turn.Block, all []byte) []byte {
 		if len(b.Notes) > 0 {
 			notes = list([][]byte{b.Notes})
 		} else if by := runes(all) - runes(c.text); by != 0 {
-			own := jsonwalk.All(notes)
-			for i := range own {
-				own[i] = shifted(own[i], by)
+			var own [][]byte
+			for _, note := range jsonwalk.All(notes) {
+				if note, ok := shifted(note, by); ok {
+					own = append(own, note)
+				}
 			}
 			notes = list(own)
 		}
@@ -99,13 +101,35 @@ func joinedPart(raw []byte, b *turn.Block, all []byte) []byte {
 	return out
 }
 
-// shifted moves an annotation's place in the text by some code points.
-func shifted(annotation []byte, by int) []byte {
-	out := annotation
-	for _, m := range [...]string{"start_index", "end_index"} {
-		if at, ok := jsonwalk.Int(jsonwalk.Get(out, m)); ok && by != 0 {
-			out = jsonwalk.SetMember(nil, out, m, strconv.AppendInt(nil, max(0, at+int64(by)), 10))
-		}
+// cited is an annotation of a later attempt as one of b's text. ok is false for one that the client has, or whose text it
+// does not have in b: an attempt that repeats what was said cites it again.
+func cited(annotation []byte, b *turn.Block, j *turn.Joint) (moved []byte, ok bool) {
+	if j == nil {
+		return annotation, true
 	}
-	return out
+	if moved, ok = shifted(annotation, j.Block.Chars); !ok {
+		return nil, false
+	}
+	at := span(moved)
+	known := at.To <= int64(j.Before(b).Chars) &&
+		slices.ContainsFunc(dialect.Noted(b.Notes, moved, "type", "url", "file_id", "container_id"), func(n []byte) bool { return span(n).Meets(at) })
+	return moved, !known
+}
+
+// span is the range of an annotation's text in code points; files are cited at a point.
+func span(annotation []byte) dialect.Range {
+	if at, ok := dialect.Span(annotation, "index", "index"); ok {
+		return at
+	}
+	at, _ := dialect.Span(annotation, "start_index", "end_index")
+	return at
+}
+
+// shifted moves an annotation's place in the text by some code points. The index of a cited file is the place for its
+// mark, and nothing else.
+func shifted(annotation []byte, by int) (moved []byte, ok bool) {
+	if moved, ok = dialect.Moved(annotation, by, "start_index", "end_index"); !ok {
+		return nil, false
+	}
+	return dialect.Moved(moved, by, "index", "index")
 }

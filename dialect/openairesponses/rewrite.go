@@ -266,7 +266,11 @@ func (r *rewriter) extra(d *turn.Delta) {
 	}
 	ps := r.addressed(r.e, &r.f, n)
 	if r.f.annotation != nil && d.Keep {
-		d.Raw = shifted(r.f.annotation, runes(r.wire.text(n))-d.Index)
+		ok := false
+		if d.Raw, ok = cited(r.f.annotation, &r.said.Blocks[n], d.Joint); !ok {
+			d.Kind = turn.Skip
+			return
+		}
 		ps = append(ps, patch(r.e.Data, r.f.annotation, d.Raw))
 		if r.f.place != nil {
 			at := len(jsonwalk.All(list([][]byte{r.said.Blocks[n].Notes})))

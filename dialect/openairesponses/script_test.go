@@ -96,6 +96,10 @@ func splice(t *testing.T, said *turn.Snapshot, later []byte) (client []byte) {
 	dec := d.NewDecoder(req)
 	place := map[int]int{}
 	joint := len(said.Blocks) - 1
+	var seat turn.Joint
+	if joint >= 0 {
+		seat = turn.Joint{Block: turn.Measure(said.Blocks[joint].Plain()), Had: len(said.Blocks[joint].Text)}
+	}
 	for _, e := range dialecttest.Units(later) {
 		ds, err := dec.Decode(nil, e)
 		if err != nil {
@@ -121,6 +125,9 @@ func splice(t *testing.T, said *turn.Snapshot, later []byte) (client []byte) {
 			case turn.Text, turn.Sign, turn.Extra, turn.Close, turn.Opaque:
 				if to, ok := place[x.Block]; ok && to >= 0 {
 					x.Block = to
+					if x.Kind == turn.Extra && seat.Had > 0 && to == len(said.Blocks)-1 {
+						x.Joint = &seat
+					}
 				} else if x.Block >= 0 {
 					x.Kind = turn.Skip
 				}
