@@ -37,6 +37,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	end, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
+	s.idlers.close()
 	closed := s.http.ShutdownWithContext(end)
 	s.listeners.close()
 	close(s.closed)

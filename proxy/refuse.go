@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"io"
+
 	"github.com/valyala/fasthttp"
 
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -33,6 +35,28 @@ func (r *route) tongue() dialect.Dialect {
 // refuse answers for Unbroken itself, in the error shape that the caller's SDK
 // reads. Nothing of the request is repeated in it.
 func refuse(ctx *fasthttp.RequestCtx, family dialect.Dialect, status int, message string) {
+	body := refusalBody(family, status, message)
+	ctx.Response.Reset()
+	ctx.Response.Header.DisableNormalizing()
+	ctx.Response.Header.SetNoDefaultContentType(true)
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("application/json")
+	ctx.SetBody(body)
+}
+
+// refusal is what refuse says, as a response.
+func refusal(family dialect.Dialect, status int, message string) *response {
+	body := refusalBody(family, status, message)
+	h := blank()
+	h.SetStatusCode(status)
+	h.SetContentType("application/json")
+	return &response{head: h, size: int64(len(body)), run: func(w io.Writer) error {
+		_, err := w.Write(body)
+		return err
+	}}
+}
+
+func refusalBody(family dialect.Dialect, status int, message string) []byte {
 	if family == nil {
 		family = openaichat.Dialect{}
 	}
@@ -42,10 +66,5 @@ func refuse(ctx *fasthttp.RequestCtx, family dialect.Dialect, status int, messag
 		f.Type, f.Code = refusals[status].kind, refusals[status].code
 	}
 	_, body := family.ErrorBody(f)
-	ctx.Response.Reset()
-	ctx.Response.Header.DisableNormalizing()
-	ctx.Response.Header.SetNoDefaultContentType(true)
-	ctx.SetStatusCode(status)
-	ctx.SetContentType("application/json")
-	ctx.SetBody(body)
+	return body
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -17,30 +16,25 @@ import (
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
-// body is a response body as fasthttp takes it: it writes itself, so that the
-// loop which reads from the provider is the one that writes to the client, with
-// one write per read and no goroutine or pipe between them. An error out of run
-// breaks the connection (HOUSE §12, points 1 and 9).
+// body is a response body as fasthttp takes it, of a known length, or for a request of
+// which the client still sends the rest. It writes itself; an error out of run breaks the
+// connection.
 type body struct {
-	stall time.Duration // for the last chunk to be taken
+	stall time.Duration // for what fasthttp writes behind it
 	conn  net.Conn
 	run   func(io.Writer) error
 	close func() // idempotent; also if run never was
-	sized bool   // its length is known: it is not sent in chunks
 }
 
 func (b *body) SupportsBodyWriteTo() bool { return true }
 
 func (b *body) WriteTo(w io.Writer) (int64, error) {
-	// The handler armed a deadline for the head; streams have one per write,
-	// which the watchdog keeps.
+	// The handler armed a deadline for the head; a body has one for each write, which
+	// the watchdog keeps.
 	_ = b.conn.SetWriteDeadline(time.Time{})
 	c := counter{w: w}
-	if !b.sized {
-		c.conn = b.conn
-	}
 	err := b.run(&c)
-	// What fasthttp still has to write is the last chunk.
+	// What fasthttp still has to write is in its buffer, or the last chunk.
 	_ = b.conn.SetWriteDeadline(time.Now().Add(b.stall))
 	return c.n, err
 }
@@ -54,52 +48,34 @@ func (b *body) Close() error {
 	return nil
 }
 
-// counter counts what is written of a body. The first write goes through fasthttp, behind
-// the head; in a body of chunks the others go to the connection, each with its framing in
-// one write and whatever its size, so that fasthttp's buffer need hold no more than a head.
-// It is empty between two writes: it flushes each chunk, and writes the last one itself.
+// counter counts what is written.
 type counter struct {
-	w    io.Writer
-	conn net.Conn // nil: all goes through fasthttp
-	n    int64
+	w io.Writer
+	n int64
 }
 
 func (c *counter) Write(p []byte) (int, error) {
-	if c.n == 0 || c.conn == nil {
-		n, err := c.w.Write(p)
-		c.n += int64(n)
-		return n, err
-	}
-	buf := frames.Get().(*[]byte)
-	*buf = appendChunk((*buf)[:0], p)
-	_, err := c.conn.Write(*buf)
-	if cap(*buf) <= maxFrame {
-		frames.Put(buf)
-	}
-	if err != nil {
-		return 0, err
-	}
-	c.n += int64(len(p))
-	return len(p), nil
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
 }
 
-// appendChunk appends p as a chunk of RFC 9112, section 7.1. An empty one would be the last.
-func appendChunk(dst, p []byte) []byte {
-	if len(p) == 0 {
-		return dst
+// answer drives to the head of the response; nil: there is nobody to send one to.
+func (d *drive) answer(h *fasthttp.ResponseHeader) *response {
+	head := d.toHead()
+	if head == nil {
+		return nil
 	}
-	dst = append(strconv.AppendInt(dst, int64(len(p)), 16), "\r\n"...)
-	return append(append(dst, p...), "\r\n"...)
+	d.header(h, head)
+	a := &response{head: h, size: -1, prompt: len(d.fx.Client) == 0, run: d.pump}
+	if d.fx.End == relay.Clean && !head.Stream {
+		a.size = int64(len(d.fx.Client))
+	}
+	return a
 }
 
-// frames holds buffers for chunks on their way out, up to maxFrame bytes each.
-var frames = sync.Pool{New: func() any { return new([]byte) }}
-
-const maxFrame = 32 << 10
-
-// respond sends the head and lets fasthttp drive the rest.
-func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
-	h := &ctx.Response.Header
+// header writes the response head into h.
+func (d *drive) header(h *fasthttp.ResponseHeader, head *relay.Head) {
 	h.SetStatusCode(head.Status)
 	up, _ := head.Upstream.(upstream.Header)
 	for _, f := range up {
@@ -136,14 +112,6 @@ func (d *drive) respond(ctx *fasthttp.RequestCtx, head *relay.Head) {
 	if d.req.upgraded != "" {
 		h.Set(headerUpgrade, d.req.upgraded)
 	}
-
-	size := int64(-1)
-	if d.fx.End == relay.Clean && !head.Stream {
-		size = int64(len(d.fx.Client))
-	}
-	d.srv.send(ctx, d.req, d.life, size, d.pump, d.finish)
-	// A head that is let out before there is anything to say goes out at once.
-	ctx.Response.ImmediateHeaderFlush = size < 0 && len(d.fx.Client) == 0
 }
 
 // spreads is over how long those are spread who are told to come back when a breaker
@@ -193,33 +161,17 @@ func mediaType(contentType, want string) bool {
 	return len(contentType) >= len(want) && strings.EqualFold(contentType[:len(want)], want)
 }
 
-// send hands the body to fasthttp. size is its length, -1 if only its end will
-// tell.
-func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, size int64, run func(io.Writer) error, done func()) {
-	if r.http10 && size < 0 {
-		s.send10(ctx, l, run, done)
+// send writes a response whose header is that of ctx: through fasthttp, but for a stream,
+// whose request was read, and for one that HTTP/1.0 could not tell the end of.
+func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, a *response, done func()) {
+	if a.size < 0 && (r.rest == nil || r.http10) {
+		a.head = blank()
+		ctx.Response.Header.CopyTo(a.head)
+		s.stream(ctx, r, l, done, func() *response { return a })
 		return
 	}
-	ctx.Response.SetBodyStream(&body{stall: r.under.cfg.WriteStall, conn: l.conn, run: run, close: done, sized: size >= 0}, int(size))
-}
-
-// send10 serves a client that cannot read chunks: the end of the connection ends
-// the body, and a reset is the only way to say that it was cut.
-func (s *Server) send10(ctx *fasthttp.RequestCtx, l *lifeline, run func(io.Writer) error, done func()) {
-	ctx.Response.Header.SetConnectionClose()
-	head := ctx.Response.Header.AppendBytes(nil)
-	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(c net.Conn) {
-		defer done()
-		err := l.write(c, head)
-		if err == nil {
-			_ = l.conn.SetWriteDeadline(time.Time{})
-			err = run(c)
-		}
-		if err != nil {
-			reset(l.conn)
-		}
-	})
+	ctx.Response.SetBodyStream(&body{stall: r.under.cfg.WriteStall, conn: l.conn, run: a.run, close: done}, int(a.size))
+	ctx.Response.ImmediateHeaderFlush = a.prompt
 }
 
 // reset makes the close that follows a reset.

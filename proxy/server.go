@@ -55,6 +55,7 @@ type Server struct {
 	stopping  atomic.Bool // its deadline has passed
 	hurry     sync.Once
 	listeners listeners
+	idlers    idlers
 	work      sync.WaitGroup // openings, settlers and journal writers
 }
 
@@ -184,7 +185,7 @@ func (s *Server) Serve(l net.Listener) error {
 	if !s.listeners.add(l) {
 		return l.Close()
 	}
-	return s.http.Serve(l)
+	return s.http.Serve(callers{l})
 }
 
 // ListenAndServe listens as [Listen] does and serves until Shutdown, or until
@@ -289,14 +290,33 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 		s.pass(ctx, r, v.life, reason)
 		return
 	}
-	d := s.drive(r, v.life)
 	v.owned = true
-	if head := d.toHead(); head != nil {
-		d.respond(ctx, head)
+	if r.asks.Stream {
+		s.streaming(ctx, r, v.life)
+		return
+	}
+	d := s.drive(r, v.life)
+	if a := d.answer(&ctx.Response.Header); a != nil {
+		s.send(ctx, r, v.life, a, d.finish)
 		return
 	}
 	d.finish() // unless the turn goes on
 	hangUp(ctx)
+}
+
+// streaming protects a request behind the handler's back.
+func (s *Server) streaming(ctx *fasthttp.RequestCtx, r *request, l *lifeline) {
+	var d *drive
+	s.stream(ctx, r, l, func() {
+		if d != nil {
+			d.finish()
+		} else {
+			s.release(l, r.who)
+		}
+	}, func() *response {
+		d = s.drive(r, l)
+		return d.answer(blank())
+	})
 }
 
 // Stats returns the server's numbers.

@@ -1,0 +1,201 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/unbroken-llm/unbroken/dialect"
+)
+
+// stream is the exchange of a streaming response, in a goroutine of its own: the loop that
+// reads from the provider is the one that writes to the client, with one write for each
+// read and nothing between them.
+type stream struct {
+	// immutable
+	srv    *Server
+	life   *lifeline
+	http10 bool
+	stall  time.Duration    // for one write
+	tongue dialect.Dialect  // in which it is told of a bug; nil: none is known
+	drop   func()           // idempotent; lets go of everything, whatever was done of it
+	answer func() *response // nil: there is nobody to answer
+
+	// once it is taken
+	conn  net.Conn
+	early []byte // of the next request
+	last  bool   // the connection is closed behind it
+	told  bool   // the response has begun
+}
+
+// response is one whose head is known. An error out of run breaks the connection
+// (HOUSE §12, points 1 and 9).
+type response struct {
+	head   *fasthttp.ResponseHeader
+	size   int64 // of the body; -1: only its end will tell
+	prompt bool  // the head does not wait for the first byte of the body
+	run    func(io.Writer) error
+}
+
+// blank is a header as fasthttp has it for this server's responses.
+func blank() *fasthttp.ResponseHeader {
+	h := &fasthttp.ResponseHeader{}
+	h.DisableNormalizing()
+	h.SetNoDefaultContentType(true)
+	return h
+}
+
+// stream moves the exchange of ctx to a goroutine of its own.
+func (s *Server) stream(ctx *fasthttp.RequestCtx, r *request, l *lifeline, drop func(), to func() *response) {
+	st := &stream{
+		srv: s, life: l, http10: r.http10, stall: r.under.cfg.WriteStall, tongue: r.tongue(), drop: drop, answer: to,
+		last: r.http10 || ctx.Request.Header.ConnectionClose(),
+	}
+	if r.rest == nil {
+		take(ctx, st)
+		return
+	}
+	// The client still sends, through fasthttp's buffer: it goes when the response is over.
+	st.conn, st.last = l.conn, true
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(net.Conn) { _ = st.exchange() })
+}
+
+// Close begins the stream: its connection has become its own.
+func (st *stream) Close() error {
+	st.srv.work.Add(1)
+	go st.serve()
+	return nil
+}
+
+// serve answers. Behind that the connection serves the next request.
+func (st *stream) serve() {
+	err := st.exchange()
+	st.srv.work.Done() // what is left to do is not worth a wait
+	if err != nil || st.last {
+		_ = st.conn.Close()
+		return
+	}
+	st.srv.resume(&caller{Conn: st.conn, early: st.early})
+}
+
+var errNobody = errors.New("there is nobody to answer")
+
+// exchange is one request and its response; it ends in an error if the connection is of no
+// use behind it.
+func (st *stream) exchange() (err error) {
+	defer st.drop()
+	defer func() {
+		if what := recover(); what != nil {
+			st.srv.cfg.Log.Error("BUG: a stream panicked", "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
+			err = errAborted
+			if !st.told {
+				_ = st.write(refusal(st.tongue, bug.Status, bug.Message))
+			}
+		}
+	}()
+	a := st.answer()
+	if a == nil {
+		return errNobody
+	}
+	return st.write(a)
+}
+
+// write writes the response. To a client of HTTP/1.0 only a reset can say that a body of
+// unknown length was cut.
+func (st *stream) write(a *response) (err error) {
+	w := &chunks{conn: st.conn, framed: a.size < 0 && !st.http10}
+	defer func() {
+		if err != nil && a.size < 0 && st.http10 {
+			reset(st.conn)
+		}
+	}()
+	st.told = true
+	st.last = st.last || a.head.ConnectionClose()
+	if st.last {
+		a.head.SetConnectionClose()
+	}
+	if a.size >= 0 || w.framed {
+		a.head.SetContentLength(int(a.size)) // -1: chunked
+	}
+	w.head = a.head.AppendBytes(nil)
+	// Each write has a deadline, which the watchdog keeps; the handler may have left one.
+	_ = st.conn.SetWriteDeadline(time.Time{})
+	if a.prompt {
+		if err := st.life.write(st.conn, w.head); err != nil {
+			return err
+		}
+		w.head = nil
+	}
+	if err := a.run(w); err != nil {
+		return err
+	}
+	// The watchdog has let go of it.
+	stall := st.stall
+	if st.srv.stopping.Load() {
+		stall = min(stall, lastWords)
+	}
+	_ = st.conn.SetWriteDeadline(time.Now().Add(stall))
+	return w.close()
+}
+
+// chunks writes each piece of a body in one write of the connection, with its framing,
+// and the first one behind the head.
+type chunks struct {
+	conn   net.Conn
+	head   []byte // not yet written
+	framed bool
+}
+
+func (c *chunks) Write(p []byte) (int, error) {
+	buf := frames.Get().(*[]byte)
+	*buf = append((*buf)[:0], c.head...)
+	if c.framed {
+		*buf = appendChunk(*buf, p)
+	} else {
+		*buf = append(*buf, p...)
+	}
+	c.head = nil
+	_, err := c.conn.Write(*buf)
+	if cap(*buf) <= maxFrame {
+		frames.Put(buf)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// close writes what ends the body.
+func (c *chunks) close() error {
+	end := c.head
+	if c.framed {
+		end = append(end, "0\r\n\r\n"...)
+	}
+	if len(end) == 0 {
+		return nil
+	}
+	_, err := c.conn.Write(end)
+	return err
+}
+
+// appendChunk appends p as a chunk of RFC 9112, section 7.1. An empty one would be the last.
+func appendChunk(dst, p []byte) []byte {
+	if len(p) == 0 {
+		return dst
+	}
+	dst = append(strconv.AppendInt(dst, int64(len(p)), 16), "\r\n"...)
+	return append(append(dst, p...), "\r\n"...)
+}
+
+// frames holds buffers for chunks on their way out, up to maxFrame bytes each.
+var frames = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxFrame = 32 << 10
