@@ -9,7 +9,7 @@ import (
 )
 
 func newCheck(env environment) *cobra.Command {
-	var print, example bool
+	var print, example, schema bool
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration and exit",
@@ -17,16 +17,21 @@ func newCheck(env environment) *cobra.Command {
 			"one line; the exit status is 1 if there is any.",
 		Example: "  unbroken check --config unbroken.yaml\n" +
 			"  unbroken check --print                  # every value, and where it comes from\n" +
-			"  unbroken check --example > unbroken.yaml",
+			"  unbroken check --example > unbroken.yaml\n" +
+			"  unbroken check --schema > unbroken.schema.json   # for editors",
 		Args: noArgs,
 	}
 	conf := addConfigFlags(c)
 	c.Flags().BoolVar(&print, "print", false, "print the effective settings and where they come from")
 	c.Flags().BoolVar(&example, "example", false, "print an annotated file with every default")
+	c.Flags().BoolVar(&schema, "schema", false, "print the JSON schema of the file, for editors")
 	c.RunE = func(*cobra.Command, []string) error {
 		if example {
 			writeExample(env.out)
 			return nil
+		}
+		if schema {
+			return writeSchema(env.out)
 		}
 		l := conf.load(env)
 		l.wire(io.Discard)

@@ -43,11 +43,16 @@ func TestExampleFileIsTheDefaults(t *testing.T) {
 	}
 }
 
+// uncommented is the example with what it only shows.
+func uncommented(example string) string {
+	return regexp.MustCompile(`(?m)^#(upstreams:|routes:|  )`).ReplaceAllString(example, "$1")
+}
+
 // The commented parts of the example are right too, once somebody needs them.
 func TestExampleFileWithoutItsCommentMarks(t *testing.T) {
 	var b bytes.Buffer
 	writeExample(&b)
-	text := regexp.MustCompile(`(?m)^#(upstreams:|routes:|  )`).ReplaceAllString(b.String(), "$1")
+	text := uncommented(b.String())
 	name := filepath.Join(t.TempDir(), "all.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -6,13 +6,16 @@ import (
 	"strings"
 )
 
-const exampleHead = `# Every setting of unbroken, with its default.
+const exampleHead = `# yaml-language-server: $schema=` + schemaURL + `
+#
+# Every setting of unbroken, with its default.
 #
 # This file says what unbroken does without one. The name behind each comment is
 # the environment variable; the flag is the key with dashes (--first-token).
 # Precedence: this file < environment < flags. An unknown key is an error.
 # unbroken check --config FILE says what is wrong with a file, and with --print
-# what is in force and why.
+# what is in force and why. unbroken serve --config FILE takes changes while it serves;
+# docs/CONFIG.md says which.
 `
 
 const exampleUpstreams = `#upstreams:

@@ -70,6 +70,8 @@ type protocol struct{ p *string }
 
 const auto = "auto"
 
+var protocols = []string{auto, telemetry.GRPC, telemetry.HTTP}
+
 func (v protocol) set(text string) error {
 	switch text {
 	case telemetry.GRPC, telemetry.HTTP:
