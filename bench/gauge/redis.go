@@ -79,14 +79,19 @@ func Redis(ctx context.Context, binary string, log io.Writer) (c RedisCost, err 
 	b := books{redis.NewClient(&redis.Options{Addr: at, Protocol: 2, DisableIdentity: true})}
 	defer func() { _ = b.c.Close() }()
 	for _, shape := range answers {
+		done := progress(log, "an answer of %s", amount(int64(shape.Events*shape.textBytes())))
 		a, err := b.answer(ctx, p.addr, shape)
 		if err != nil {
+			done("failed")
 			return c, err
 		}
-		fmt.Fprintf(log, "%d bytes of text: %d bytes, %d scripts\n", a.Text, a.Received, a.Scripts)
+		done(fmt.Sprintf("%d bytes, %d scripts", a.Received, a.Scripts))
 		c.Answers = append(c.Answers, a)
 	}
-	c.Streams, err = b.streams(ctx, p.addr, 1000)
+	const streams = 1000
+	done := progress(log, "%d streams", streams)
+	c.Streams, err = b.streams(ctx, p.addr, streams)
+	done(fmt.Sprintf("%.0f events/s", c.Streams.Events))
 	return c, err
 }
 
