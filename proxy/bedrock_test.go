@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,9 +16,9 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime/types"
 	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/auth/bearer"
 
 	"github.com/unbroken-llm/unbroken/eventstream"
+	"github.com/unbroken-llm/unbroken/internal/bedrocksdk"
 	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
@@ -36,20 +35,11 @@ func bedrocked(t *testing.T, p *provider, change ...func(*Config)) *proxied {
 	return start(t, p, append([]func(*Config){own}, change...)...)
 }
 
-// withKey is the SDK of AWS as an application uses it with a Bedrock API key. It sends
-// keys to https only; what is between the two of them is not what is tested here.
+// withKey is the SDK of AWS as an application uses it with a Bedrock API key.
 func withKey(t *testing.T, at string) *sdk.Client {
-	plain := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	}
-	tr := &http.Transport{DialTLSContext: plain}
-	t.Cleanup(tr.CloseIdleConnections)
-	hc := &http.Client{Transport: owning{tr}}
-	return sdk.New(sdk.Options{
-		Region: "us-east-1", BaseEndpoint: aws.String("https://" + at), HTTPClient: hc, RetryMaxAttempts: 1,
-		BearerAuthTokenProvider: bearer.StaticTokenProvider{Token: bearer.Token{Value: "key"}},
-		AuthSchemePreference:    []string{"httpBearerAuth"},
-	})
+	c, done := bedrocksdk.New(at, nil, bedrocksdk.Once)
+	t.Cleanup(done)
+	return c
 }
 
 // frames starts a stream of frames.
@@ -448,28 +438,12 @@ func TestSignedRequestsAreRelayedAsTheyAre(t *testing.T) {
 	})
 }
 
-// owning gives the transport a request body of its own. This SDK closes its body when the
-// head of the response is there, and now and then net/http, which was about to close it
-// itself, takes that for a broken request and closes the connection under the stream,
-// whoever is at its other end.
-type owning struct{ http.RoundTripper }
-
-func (o owning) RoundTrip(q *http.Request) (*http.Response, error) {
-	b, err := io.ReadAll(q.Body)
-	if err != nil {
-		return nil, err
-	}
-	q = q.Clone(q.Context())
-	q.Body = io.NopCloser(bytes.NewReader(b))
-	return o.RoundTripper.RoundTrip(q)
-}
-
 // seen notes the request that it sends.
 type seen struct{ sent *http.Request }
 
 func (s seen) RoundTrip(q *http.Request) (*http.Response, error) {
 	*s.sent = *q.Clone(q.Context())
-	return owning{http.DefaultTransport}.RoundTrip(q)
+	return bedrocksdk.Owning{RoundTripper: http.DefaultTransport}.RoundTrip(q)
 }
 
 func credentials(context.Context) (aws.Credentials, error) {
