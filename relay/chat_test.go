@@ -3,13 +3,10 @@ package relay_test
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/unbroken-llm/unbroken/dialect/openaichat"
 	"github.com/unbroken-llm/unbroken/faultinject"
@@ -41,16 +38,12 @@ var chat = family{
 	},
 }
 
+var chatChunks heard[sdk.ChatCompletionChunk]
+
 // readChat is openai-go's accumulator over a stream. Hosts that change id or model
 // between chunks are read all the same, since the recordings do; what Unbroken
 // rewrites must not.
 func readChat(stream []byte) (message, error) {
-	res := &http.Response{
-		StatusCode: 200,
-		Header:     http.Header{"Content-Type": {"text/event-stream"}},
-		Body:       io.NopCloser(bytes.NewReader(stream)),
-	}
-	st := ssestream.NewStream[sdk.ChatCompletionChunk](ssestream.NewDecoder(res), nil)
 	var acc sdk.ChatCompletionAccumulator
 	var order []string
 	kind := func(k string) {
@@ -59,8 +52,7 @@ func readChat(stream []byte) (message, error) {
 		}
 	}
 	id, rejected := "", 0
-	for st.Next() {
-		c := st.Current()
+	err := eachOpenAI(&chatChunks, stream, func(c sdk.ChatCompletionChunk) error {
 		if id == "" {
 			id = c.ID
 		}
@@ -84,8 +76,9 @@ func readChat(stream []byte) (message, error) {
 				}
 			}
 		}
-	}
-	if err := st.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return message{}, err
 	}
 	if rejected > 0 {

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/dialect/completions"
@@ -79,24 +76,19 @@ func promptOf(body []byte) (string, error) {
 	return list[0], nil
 }
 
+var completionChunks heard[sdk.Completion]
+
 // readCompletions reads a stream with openai-go, which accumulates nothing: the text
 // is joined here, and one id, one finish and one marker are asked for.
 func readCompletions(stream []byte) (message, error) {
-	res := &http.Response{
-		StatusCode: 200,
-		Header:     http.Header{"Content-Type": {"text/event-stream"}},
-		Body:       io.NopCloser(bytes.NewReader(stream)),
-	}
-	st := ssestream.NewStream[sdk.Completion](ssestream.NewDecoder(res), nil)
 	var m message
 	id := ""
-	for st.Next() {
-		c := st.Current()
+	err := eachOpenAI(&completionChunks, stream, func(c sdk.Completion) error {
 		if id == "" {
 			id = c.ID
 		}
 		if c.ID != id || c.Object != "text_completion" {
-			return m, fmt.Errorf("a chunk of another message: %s", c.RawJSON())
+			return fmt.Errorf("a chunk of another message: %s", c.RawJSON())
 		}
 		for _, ch := range c.Choices {
 			m.text += ch.Text
@@ -104,14 +96,15 @@ func readCompletions(stream []byte) (message, error) {
 				continue
 			}
 			if m.finish != "" {
-				return m, fmt.Errorf("a second finish")
+				return fmt.Errorf("a second finish")
 			}
 			m.finish = string(ch.FinishReason)
 		}
-	}
+		return nil
+	})
 	switch n := bytes.Count(stream, []byte("data: [DONE]")); {
-	case st.Err() != nil:
-		return m, st.Err()
+	case err != nil:
+		return m, err
 	case m.finish == "":
 		return m, fmt.Errorf("no finish_reason")
 	case n > 1:

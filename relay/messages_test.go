@@ -1,15 +1,11 @@
 package relay_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 
 	"github.com/unbroken-llm/unbroken/dialect/anthropic"
 	"github.com/unbroken-llm/unbroken/faultinject"
@@ -37,30 +33,23 @@ var messages = family{
 	},
 }
 
+var messageEvents heard[sdk.MessageStreamEventUnion]
+
 // readMessages is anthropic-sdk-go's accumulator over a stream.
 func readMessages(stream []byte) (message, error) {
-	res := &http.Response{
-		StatusCode: 200,
-		Header:     http.Header{"Content-Type": {"text/event-stream"}},
-		Body:       io.NopCloser(bytes.NewReader(stream)),
-	}
-	st := ssestream.NewStream[sdk.MessageStreamEventUnion](ssestream.NewDecoder(res), nil)
 	var m sdk.Message
 	done := false
-	for st.Next() {
-		e := st.Current()
+	err := eachAnthropic(&messageEvents, stream, func(e sdk.MessageStreamEventUnion) error {
 		if done {
-			return message{}, fmt.Errorf("event %q after message_stop", e.Type)
+			return fmt.Errorf("event %q after message_stop", e.Type)
 		}
 		if e.Type == "message_start" && m.ID != "" {
-			return message{}, fmt.Errorf("second message_start")
-		}
-		if err := m.Accumulate(e); err != nil {
-			return message{}, err
+			return fmt.Errorf("second message_start")
 		}
 		done = e.Type == "message_stop"
-	}
-	if err := st.Err(); err != nil {
+		return m.Accumulate(e)
+	})
+	if err != nil {
 		return message{}, err
 	}
 	if !done {

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/openai/openai-go/v3/packages/ssestream"
 	sdk "github.com/openai/openai-go/v3/responses"
 
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -109,37 +106,46 @@ func wordsOf(content json.RawMessage) string {
 // strictest clients: one created, first; items and parts opened in order and each
 // once; numbers that grow; a terminal whose output is what was streamed.
 func readResponses(stream []byte) (message, error) {
-	res := &http.Response{
-		StatusCode: 200,
-		Header:     http.Header{"Content-Type": {"text/event-stream"}},
-		Body:       io.NopCloser(bytes.NewReader(stream)),
-	}
-	st := ssestream.NewStream[sdk.ResponseStreamEventUnion](ssestream.NewDecoder(res), nil)
 	r := reader{text: map[[2]int64]string{}, args: map[int64]string{}, ids: map[int64]string{}, ended: map[int64]bool{}, seq: -1}
 	// The accumulator knows events by another type, which takes it several times as long as all the rest of a case: it
 	// reads every result in full runs, else about every eighth. GitHub Copilot gives the response another id in every
 	// event, which it does not take.
 	accumulate := (*everyBoundary || len(stream)%8 == 0) && !bytes.Contains(stream, []byte(`"capture-id-`))
 	var acc sdk.ResponseAccumulator
-	for st.Next() {
-		e := st.Current()
+	err := eachOpenAI(&responseEvents, stream, func(e sdk.ResponseStreamEventUnion) error {
 		if accumulate {
-			var frame sdk.ResponsesServerEventUnion
-			if err := json.Unmarshal([]byte(e.RawJSON()), &frame); err != nil {
-				return message{}, err
+			frame, err := serverEvent(e.RawJSON())
+			if err != nil {
+				return err
 			}
 			if err := acc.AddEvent(frame); err != nil {
-				return message{}, err
+				return err
 			}
 		}
 		if err := r.event(e); err != nil {
-			return message{}, fmt.Errorf("%w: %s", err, e.RawJSON())
+			return fmt.Errorf("%w: %s", err, e.RawJSON())
 		}
-	}
-	if err := st.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return message{}, err
 	}
 	return r.message()
+}
+
+var (
+	responseEvents heard[sdk.ResponseStreamEventUnion]
+	serverEvents   heard[sdk.ResponsesServerEventUnion]
+)
+
+// serverEvent is an event as the accumulator knows it, which observes events and edits
+// none.
+func serverEvent(raw string) (sdk.ResponsesServerEventUnion, error) {
+	e, _, err := serverEvents.of(raw, func() (e sdk.ResponsesServerEventUnion, more bool, err error) {
+		err = json.Unmarshal([]byte(raw), &e)
+		return e, true, err
+	})
+	return e, err
 }
 
 type reader struct {
