@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -182,5 +183,36 @@ func TestDocumentedConfigurations(t *testing.T) {
 	}
 	if n < 5 {
 		t.Errorf("only %d configurations are shown", n)
+	}
+}
+
+// A reload is one for each change: what was read is not read again, and what changed while
+// it was read is.
+func TestReloadReadsWhatItHasNotRead(t *testing.T) {
+	name := writtenFile(t, "idle: soon")
+	write := func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meanwhile := func() {}
+	read := func() *loading {
+		l := load(nothing(), origin{place: "--config", key: name}, nil)
+		meanwhile()
+		return l
+	}
+	r := newReloader(&house{log: slog.New(slog.DiscardHandler)}, read(), read)
+	write("idle: later")
+	r.reload("a test")
+	if st := r.state(); st.Refused != 1 || len(st.Problems) != 1 || !strings.Contains(st.Problems[0], "later") {
+		t.Fatalf("%+v", st)
+	}
+	if r.files.some() || r.files.some() {
+		t.Error("what was read would be read again")
+	}
+	meanwhile = func() { write("idle: a change that comes in between") }
+	r.reload("a test")
+	if r.files.some(); !r.files.some() {
+		t.Error("what changed while it was read is lost")
 	}
 }
