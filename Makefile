@@ -55,10 +55,10 @@ demo: build ## See streams break and heal
 	./bin/unbroken demo
 
 .PHONY: test
-test: ## Test everything; packages with goroutines under the race detector
+test: ## Test everything, batteries by samples; packages with goroutines under the race detector
 	$(GO) test $(OTHER)
 	$(if $(RACE),,@echo "no C compiler: testing without the race detector")
-	$(GO) test $(RACE) $(RACED)
+	$(GO) test $(RACE) -parallel 8 $(RACED)
 
 .PHONY: check
 check: fmt vet lint purity test ## All that CI runs
@@ -80,8 +80,14 @@ purity: ## The laws of imports, purity and file length
 	$(GO) test -count=1 ./internal/purity
 
 .PHONY: battery
-battery: ## Cut every recorded stream at every event boundary (minutes)
-	$(GO) test -count=1 -v -timeout 20m -run '$(BATTERY)' ./relay -battery.full
+battery: ## Cut every recorded stream at every event boundary (minutes); BATTERY is a pattern
+	$(GO) test -count=1 -v -timeout 40m -run '$(BATTERY)' ./relay -battery.full
+
+.PHONY: every
+every: ## Every client meets every fault, every point of a run is died at, longer models (minutes)
+	$(GO) test -count=1 -v -timeout 20m -run 'Test(Go|Node)Clients|KilledAtEveryPoint' ./e2e -clients.nth 1 -points.full
+	$(GO) test -count=1 -v -run 'TestModel$$' ./ledger -model.programs 150
+	$(GO) test -count=1 -v -run TestSim ./relay -sim.n 500
 
 .PHONY: support
 support: ## Play the sampled batteries and write docs/SUPPORT.md from what they saw
@@ -93,7 +99,7 @@ clients: ## Install the npm clients that make test then runs against the proxy
 	cd e2e/clients && npm ci --no-audit --no-fund --ignore-scripts
 
 .PHONY: clients-full
-clients-full: clients ## Every client, every fault, every scenario (minutes); make test tries a sample
+clients-full: clients ## Every client, every fault, every scenario (many minutes)
 	$(GO) test -count=1 -v -timeout 40m -run 'Test(Go|Node)Clients' ./e2e -clients.full
 
 .PHONY: agents

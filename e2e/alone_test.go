@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,11 +45,15 @@ func runAlone(t *testing.T, clients []client, file string) {
 				t.Parallel()
 				m := &measure{client: c, direct: direct, seen: map[string]func() (outcome, error){}}
 				for fi := range alone {
-					cell := strings.Repeat(" ", len(scenarios))
-					if alone[fi].meets(c) {
-						cell = fatesOf(t, m, &alone[fi])
+					cell := &cells[fi*len(clients)+ci]
+					if !alone[fi].meets(c) {
+						*cell = bytes.Repeat([]byte{' '}, len(scenarios))
+						continue
 					}
-					cells[fi*len(clients)+ci] = []byte(cell)
+					t.Run(alone[fi].name, func(t *testing.T) {
+						t.Parallel()
+						*cell = fatesOf(t, m, &alone[fi], ci+fi)
+					})
 				}
 			})
 		}
@@ -75,17 +80,40 @@ func runAlone(t *testing.T, clients []client, file string) {
 		b.WriteByte('\n')
 	}
 	t.Logf("\n%s", b.String())
-	golden.Compare(t, file, []byte(b.String()))
+	got := []byte(b.String())
+	if !everyFate() {
+		got = asTold(got, golden.Read(t, file))
+	}
+	golden.Compare(t, file, got)
 }
 
-// fatesOf has a client meet a fault in each scenario.
-func fatesOf(t *testing.T, m *measure, f *fault) string {
-	var b strings.Builder
-	for _, sc := range scenarios {
-		want := m.of(t, sc, "").reply.Message
-		b.WriteByte(fate(m.of(t, sc, f.line(sc, m.client.speaks)), want))
+// untried stands for a fate that the sample leaves out.
+const untried = '?'
+
+// everyFate: what is written must have been seen, all of it.
+func everyFate() bool { return *full || *nthClient == 1 || golden.Rewriting() }
+
+// asTold has what was not tried from the page.
+func asTold(got, page []byte) []byte {
+	for i := range min(len(got), len(page)) {
+		if got[i] == untried {
+			got[i] = page[i]
+		}
 	}
-	return b.String()
+	return got
+}
+
+// fatesOf has a client meet a fault in each scenario, or the nth third of them.
+func fatesOf(t *testing.T, m *measure, f *fault, nth int) (fates []byte) {
+	for i, sc := range scenarios {
+		if (i+nth)%3 > 0 && !everyFate() {
+			fates = append(fates, untried)
+			continue
+		}
+		want := m.of(t, sc, "").reply.Message
+		fates = append(fates, fate(m.of(t, sc, f.line(sc, m.client.speaks)), want))
+	}
+	return fates
 }
 
 // fate tells what a caller was left with.

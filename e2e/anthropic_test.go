@@ -11,8 +11,8 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 )
 
-// anthropicStream begins a streaming call with the official Go SDK.
-func anthropicStream(ctx context.Context, j job) *ssestream.Stream[anthropic.MessageStreamEventUnion] {
+// anthropicCall is a call with the official Go SDK.
+func (j job) anthropicCall() (anthropic.Client, anthropic.MessageNewParams) {
 	opts := []option.RequestOption{option.WithAPIKey("sk-ant-e2e"), option.WithBaseURL(j.Base)}
 	for k, v := range j.Headers {
 		opts = append(opts, option.WithHeader(k, v))
@@ -34,7 +34,12 @@ func anthropicStream(ctx context.Context, j job) *ssestream.Stream[anthropic.Mes
 	if j.Schema != nil {
 		opts = append(opts, option.WithJSONSet("output_config", map[string]any{"format": map[string]any{"type": "json_schema", "schema": j.Schema}}))
 	}
-	c := anthropic.NewClient(opts...)
+	return anthropic.NewClient(opts...), params
+}
+
+// anthropicStream begins a streaming call.
+func anthropicStream(ctx context.Context, j job) *ssestream.Stream[anthropic.MessageStreamEventUnion] {
+	c, params := j.anthropicCall()
 	return c.Messages.NewStreaming(ctx, params)
 }
 

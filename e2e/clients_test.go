@@ -40,6 +40,7 @@ var nodeClients = []struct {
 	name       string
 	speaks     faultinject.Dialect
 	noComments bool
+	stubborn   bool
 }{
 	{name: "openai 7 iterator", speaks: faultinject.Chat},
 	{name: "openai 7 .stream()", speaks: faultinject.Chat},
@@ -68,6 +69,8 @@ var nodeClients = []struct {
 	{name: "vercel 7 openai responses", speaks: faultinject.Responses},
 	{name: "vercel 6 openai responses", speaks: faultinject.Responses},
 	{name: "langchain openai responses", speaks: faultinject.Responses},
+	{name: "aws 3 ConverseStream", speaks: faultinject.Converse, stubborn: true},
+	{name: "aws 3 InvokeModelWithResponseStream", speaks: faultinject.Invoke, stubborn: true},
 	{name: "genai 3", speaks: faultinject.Gemini},
 	{name: "genai 2", speaks: faultinject.Gemini},
 	{name: "vercel 7 google", speaks: faultinject.Gemini},
@@ -80,7 +83,7 @@ func inNode(t *testing.T) []client {
 	n := startNode(t)
 	var list []client
 	for _, c := range nodeClients {
-		list = append(list, client{name: c.name, speaks: c.speaks, noComments: c.noComments, run: func(ctx context.Context, j job) (reply, error) {
+		list = append(list, client{name: c.name, speaks: c.speaks, noComments: c.noComments, stubborn: c.stubborn, run: func(ctx context.Context, j job) (reply, error) {
 			j.Client = c.name
 			return n.run(ctx, j)
 		}})

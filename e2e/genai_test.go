@@ -10,21 +10,20 @@ import (
 	"google.golang.org/genai"
 )
 
-// runGenAI adds up the chunks of Google's Go SDK.
-func runGenAI(ctx context.Context, j job) (reply, error) {
+// genaiCall is a call with Google's Go SDK, and what closes its connections.
+func (j job) genaiCall(ctx context.Context) (c *genai.Client, conf *genai.GenerateContentConfig, done func(), err error) {
 	h := http.Header{}
 	for k, v := range j.Headers {
 		h.Set(k, v)
 	}
 	// A connection of its own: the SDK's default pool is the whole process's.
 	tr := &http.Transport{DisableKeepAlives: true}
-	defer tr.CloseIdleConnections()
-	c, err := genai.NewClient(ctx, &genai.ClientConfig{APIKey: "e2e", Backend: genai.BackendGeminiAPI,
+	c, err = genai.NewClient(ctx, &genai.ClientConfig{APIKey: "e2e", Backend: genai.BackendGeminiAPI,
 		HTTPClient: &http.Client{Transport: tr}, HTTPOptions: genai.HTTPOptions{BaseURL: j.Base, Headers: h}})
 	if err != nil {
-		return reply{}, fmt.Errorf("genai: %w", err)
+		return nil, nil, nil, fmt.Errorf("genai: %w", err)
 	}
-	conf := &genai.GenerateContentConfig{MaxOutputTokens: int32(j.MaxTokens)}
+	conf = &genai.GenerateContentConfig{MaxOutputTokens: int32(j.MaxTokens)}
 	for _, t := range j.Tools {
 		f := &genai.FunctionDeclaration{Name: t.Name, Description: t.Description, ParametersJsonSchema: t.Schema}
 		conf.Tools = append(conf.Tools, &genai.Tool{FunctionDeclarations: []*genai.FunctionDeclaration{f}})
@@ -35,6 +34,16 @@ func runGenAI(ctx context.Context, j job) (reply, error) {
 	if j.Thinking != nil {
 		conf.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: true}
 	}
+	return c, conf, tr.CloseIdleConnections, nil
+}
+
+// runGenAI adds up the chunks.
+func runGenAI(ctx context.Context, j job) (reply, error) {
+	c, conf, done, err := j.genaiCall(ctx)
+	if err != nil {
+		return reply{}, err
+	}
+	defer done()
 	var m message
 	ids := map[string]bool{}
 	for r, err := range c.Models.GenerateContentStream(ctx, j.Model, genai.Text(j.Prompt), conf) {

@@ -14,6 +14,7 @@ type job struct {
 	Tools     []toolSpec        `json:"tools,omitempty"`
 	Schema    json.RawMessage   `json:"schema,omitempty"`
 	Thinking  *thinking         `json:"thinking,omitempty"`
+	Choices   int               `json:"choices,omitempty"` // of Chat and completions; 0 is 1
 }
 
 type toolSpec struct {
@@ -40,9 +41,10 @@ type message struct {
 	Text      string `json:"text"`
 	Reasoning string `json:"reasoning"`
 	Calls     []call `json:"calls"`
-	Finish    string `json:"finish"` // every reason it saw, joined by +
-	Starts    int    `json:"starts"` // message starts, or different ids
-	Usages    int    `json:"usages"` // records of usage
+	Finish    string `json:"finish"`          // every reason it saw, joined by +
+	Starts    int    `json:"starts"`          // message starts, or different ids
+	Usages    int    `json:"usages"`          // records of usage
+	Value     any    `json:"value,omitempty"` // of an ordinary call: what the SDK returned
 }
 
 // call is a tool call. Args are as the client hands them over, in JSON.

@@ -10,9 +10,13 @@ import (
 	"github.com/unbroken-llm/unbroken/faultinject"
 )
 
-// full has every client meet every fault in every scenario where it occurs: about
-// three times as many cases as the sample that is tried otherwise (make clients-full).
+// full has every client meet every fault in every scenario where it occurs (make
+// clients-full). Otherwise each fault meets every client in Go, and each nthClient in Node
+// but some of each dialect, in one scenario.
 var full = flag.Bool("clients.full", false, "every client, every fault, every scenario")
+
+// nthClient is 1 when every client in Node meets every fault (make every).
+var nthClient = flag.Int("clients.nth", 3, "a fault meets each nth of the clients in Node that speak a dialect")
 
 // Cases wait more than they work: for back-off, for stalls, for a retry-after.
 // Rows are parallel subtests, so that -run picks any of them.
@@ -32,32 +36,40 @@ func TestMain(m *testing.M) {
 // that a busy machine is not taken for a silent provider.
 var clocked = make(chan struct{}, 12)
 
-func TestGoClients(t *testing.T) { runMatrix(t, goClients) }
+func TestGoClients(t *testing.T) { runMatrix(t, goClients, 1) }
 
 func TestNodeClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("thousands of cases: not with -short")
 	}
-	runMatrix(t, inNode(t))
+	runMatrix(t, inNode(t), *nthClient)
 }
 
-// runMatrix has each client meet each fault in each scenario.
-func runMatrix(t *testing.T, clients []client) {
+// runMatrix has each client meet each fault in each scenario; or, in a sample, each nth
+// of those that speak a dialect.
+func runMatrix(t *testing.T, clients []client, nth int) {
 	sheet := newSheet(clients)
 	direct := newProvider(t, faultinject.OpenAI)
 	t.Run("matrix", func(t *testing.T) {
-		for ci, c := range clients {
+		of := map[faultinject.Dialect]int{}
+		for _, c := range clients {
+			of[c.speaks]++
+		}
+		met := map[faultinject.Dialect]int{}
+		for _, c := range clients {
+			at, nth := met[c.speaks], min(nth, of[c.speaks])
+			met[c.speaks]++
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				m := &measure{client: c, direct: direct, seen: map[string]func() (outcome, error){}}
 				for fi := range faults {
 					f := &faults[fi]
-					if !f.meets(c) {
+					if !f.meets(c) || !*full && (fi+at)%nth > 0 {
 						continue
 					}
 					t.Run(f.name, func(t *testing.T) {
 						t.Parallel()
-						runRow(t, m, f, f.scenarios(ci+fi), sheet)
+						runRow(t, m, f, f.scenarios((fi+at)/nth), sheet)
 					})
 				}
 			})

@@ -12,17 +12,24 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// openaiStream begins a streaming call with the official Go SDK.
-func openaiStream(ctx context.Context, j job) *ssestream.Stream[openai.ChatCompletionChunk] {
+// openaiClient is the official Go SDK.
+func (j job) openaiClient() openai.Client {
 	opts := []option.RequestOption{option.WithAPIKey("sk-e2e"), option.WithBaseURL(j.Base + "/v1")}
 	for k, v := range j.Headers {
 		opts = append(opts, option.WithHeader(k, v))
 	}
+	return openai.NewClient(opts...)
+}
+
+// chat is the request of a Chat call.
+func (j job) chat() openai.ChatCompletionNewParams {
 	params := openai.ChatCompletionNewParams{
 		Model:               j.Model,
 		Messages:            []openai.ChatCompletionMessageParamUnion{openai.UserMessage(j.Prompt)},
 		MaxCompletionTokens: openai.Int(int64(j.MaxTokens)),
-		StreamOptions:       openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
+	}
+	if j.Choices > 1 {
+		params.N = openai.Int(int64(j.Choices))
 	}
 	for _, t := range j.Tools {
 		var schema shared.FunctionParameters
@@ -36,7 +43,13 @@ func openaiStream(ctx context.Context, j job) *ssestream.Stream[openai.ChatCompl
 			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "report", Schema: j.Schema},
 		}
 	}
-	c := openai.NewClient(opts...)
+	return params
+}
+
+// openaiStream begins a streaming call.
+func openaiStream(ctx context.Context, j job) *ssestream.Stream[openai.ChatCompletionChunk] {
+	params, c := j.chat(), j.openaiClient()
+	params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)}
 	return c.Chat.Completions.NewStreaming(ctx, params)
 }
 

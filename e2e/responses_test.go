@@ -7,18 +7,13 @@ import (
 	"fmt"
 
 	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// responsesStream begins a streaming call with the official Go SDK.
-func responsesStream(ctx context.Context, j job) *ssestream.Stream[responses.ResponseStreamEventUnion] {
-	opts := []option.RequestOption{option.WithAPIKey("sk-e2e"), option.WithBaseURL(j.Base + "/v1")}
-	for k, v := range j.Headers {
-		opts = append(opts, option.WithHeader(k, v))
-	}
+// responses is the request of a Responses call.
+func (j job) responses() responses.ResponseNewParams {
 	params := responses.ResponseNewParams{
 		Model:           j.Model,
 		Input:           responses.ResponseNewParamsInputUnion{OfString: openai.String(j.Prompt)},
@@ -37,8 +32,13 @@ func responsesStream(ctx context.Context, j job) *ssestream.Stream[responses.Res
 	if j.Thinking != nil {
 		params.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffortLow, Summary: shared.ReasoningSummaryAuto}
 	}
-	c := openai.NewClient(opts...)
-	return c.Responses.NewStreaming(ctx, params)
+	return params
+}
+
+// responsesStream begins a streaming call with the official Go SDK.
+func responsesStream(ctx context.Context, j job) *ssestream.Stream[responses.ResponseStreamEventUnion] {
+	c := j.openaiClient()
+	return c.Responses.NewStreaming(ctx, j.responses())
 }
 
 // runResponsesStream adds the events up by hand.

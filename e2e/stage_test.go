@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds what must happen; only a bug uses it up.
-const patience = 40 * time.Second
+const patience = 90 * time.Second
 
 // stage is a provider, perhaps with a proxy in front of it.
 type stage struct {
@@ -46,7 +46,7 @@ const (
 	overHTTP1 via = iota
 	overHTTP2
 	prefilling // HTTP/1.1, and Chat is served by vLLM, which continues a partial turn
-	hasty      // HTTP/1.1, and silence is an interruption before a second is over
+	hasty      // HTTP/1.1, and silence is an interruption before two seconds are over
 )
 
 // trailing are Gemini's models that take a trailing model turn, at any host; the
@@ -75,10 +75,11 @@ func newStage(t testing.TB, v via) *stage {
 	case overHTTP2:
 		url = st.provider.H2CURL()
 	case hasty:
-		cfg.Relay = relay.Config{Hold: 100 * time.Millisecond, Heartbeat: 50 * time.Millisecond}
+		// A busy machine takes a pause for silence now and then, which must not spend the budget.
+		cfg.Relay = relay.Config{Hold: 100 * time.Millisecond, Heartbeat: 50 * time.Millisecond, Recoveries: 12}
 		cfg.Relay.Watch = interrupt.Config{
-			Headers: time.Second, FirstToken: 3 * time.Second, Idle: 700 * time.Millisecond,
-			Progress: 900 * time.Millisecond, ProgressQuiet: 900 * time.Millisecond,
+			Headers: 2 * time.Second, FirstToken: 5 * time.Second, Idle: 1500 * time.Millisecond,
+			Progress: 1800 * time.Millisecond, ProgressQuiet: 1800 * time.Millisecond,
 		}
 	}
 	cfg.Upstreams = []proxy.Upstream{{Name: "openai", URL: url, Abilities: engine}, {Name: "anthropic", URL: url}, {Name: "gemini", URL: url, Abilities: trailing}, {Name: "bedrock", URL: url}}

@@ -26,6 +26,8 @@ func (s *Server) handle(ctx context.Context, in received, w wire) {
 	var end Ending
 	sp := speakerFor(in)
 	switch {
+	case strings.EqualFold(in.header.Get("Upgrade"), "websocket"):
+		end = s.refuse(id, Chat, &Refusal{Status: http.StatusUpgradeRequired, Type: "invalid_request_error", Message: "This server speaks HTTP, not WebSocket."}, w)
 	case s.cfg.Target != nil:
 		end = s.relay(ctx, id, in, w)
 	case sp != nil:

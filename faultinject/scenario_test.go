@@ -169,6 +169,9 @@ func TestSideEndpoints(t *testing.T) {
 			t.Errorf("models with %s: %s %v", header, b, err)
 		}
 	}
+	if got := sendWith(t, http.DefaultClient, http.MethodGet, s.URL()+responsesPath, "", "Connection", "Upgrade", "Upgrade", "websocket"); got.status != 426 || !strings.Contains(got.body, "not WebSocket") {
+		t.Errorf("a WebSocket: %+v", got)
+	}
 	whole := post(t, s, chatPath, `{"model":"scenario/text","messages":[`+msg("user", "Hi")+`]}`)
 	if whole.header.Get("Content-Type") != "application/json" || !strings.Contains(whole.body, `"object":"chat.completion"`) {
 		t.Errorf("%+v", whole)

@@ -80,7 +80,7 @@ func TestAbandonedRequestsLeaveNothing(t *testing.T) {
 			})
 		}
 	}
-	const atOnce = 10 // each slow reader's flood fills megabytes of socket buffers first
+	const atOnce = 10
 	many := func(n int) {
 		var wg sync.WaitGroup
 		slots := make(chan struct{}, atOnce)

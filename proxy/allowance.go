@@ -13,6 +13,7 @@ type allowance struct {
 	wait   time.Duration
 	ctx    context.Context // nil: nothing was waited for yet
 	cancel context.CancelFunc
+	acked  bool // the checkpoint store has answered
 }
 
 func (d *drive) allowance() allowance {
@@ -40,6 +41,16 @@ func (w *allowance) waits(done <-chan struct{}) bool {
 	case <-w.left().Done():
 		return false
 	}
+}
+
+// look is for one more question to the checkpoint store, without which nothing may
+// leave. A store that has just answered is asked though others used the time up; one
+// that has not is asked in what is left of it.
+func (w *allowance) look() (context.Context, context.CancelFunc) {
+	if ctx := w.left(); !w.acked || ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	return w.most(w.wait)
 }
 
 // over ends it.

@@ -143,6 +143,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 			})
 			s := start(t, p, func(c *Config) { c.WriteStall = 300 * time.Millisecond })
 			c := dial(t, s.addr)
+			_ = c.c.(*net.TCPConn).SetReadBuffer(16 << 10)
 			c.say("POST /v1/chat/completions HTTP/" + version + "\r\nHost: x\r\nContent-Length: " + itoa(len(chatAsk)) + "\r\n\r\n" + chatAsk)
 			a := p.next()
 			within(t, "the upstream connection is closed", a.left)

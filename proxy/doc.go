@@ -16,6 +16,9 @@
 // one that ended (FIELD-REPORTS F12). HTTP/1.0 has no chunks: there the abort is
 // a reset.
 //
+// A request keeps to its end the configuration that was in force when its head came
+// (terms.go); Reload puts another one in force for those that come behind it.
+//
 // Nothing of a fasthttp.RequestCtx is kept when its handler returns.
 //
 // Layer 5: imports relay, the dialects, upstream, checkpoint.

@@ -161,15 +161,20 @@ func (d *drive) persist() {
 	if m := d.fx.Memo; m != nil {
 		d.srv.remember(d.req.under, d.srv.caller(d.req), d.srv.memos(d.req, d.told, m), &w)
 	}
+	var told <-chan struct{} // nil: there is nothing to be told
 	switch {
 	case d.page == nil:
 	case d.fx.Turn != nil:
-		d.page.commit(d.fx.Turn, &w)
+		told = d.page.commit(d.fx.Turn)
 	case d.fx.Answer:
-		d.page.learn(d.fx.Client, &w)
+		told = d.page.learn(d.fx.Client)
 	}
-	if d.tail != nil || d.log.persist(d.fx.Persist, &w) {
-		if d.fx.Persist.Durable && !d.away && d.superseded() {
+	ours := d.tail != nil || d.log.persist(d.fx.Persist, &w)
+	if told != nil && !w.waits(told) {
+		d.srv.counts.unacked.Add(1)
+	}
+	if ours {
+		if d.fx.Persist.Durable && !d.away && d.superseded(&w) {
 			d.standBack()
 		}
 		return

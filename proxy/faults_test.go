@@ -13,7 +13,7 @@ import (
 )
 
 // faulty serves in front of a strict provider that misbehaves by script.
-func faulty(t *testing.T, script, transport string) (*proxied, *faultinject.Server) {
+func faulty(t *testing.T, script, transport string, change ...func(*Config)) (*proxied, *faultinject.Server) {
 	t.Helper()
 	f, err := faultinject.New(faultinject.Config{Script: faultinject.MustScript(script), TLS: transport == "h2", Seed: 7})
 	if err != nil {
@@ -28,11 +28,11 @@ func faulty(t *testing.T, script, transport string) (*proxied, *faultinject.Serv
 	case "h2":
 		opts.RootCAs = f.Roots()
 	}
-	return start(t, nil, func(c *Config) {
+	return start(t, nil, append([]func(*Config){func(c *Config) {
 		c.Upstreams = []Upstream{{Name: "openai", URL: url, TLS: opts}, {Name: "anthropic", URL: url, TLS: opts}}
 	}, relayed(func(c *relay.Config) {
 		c.Grace, c.Watch.Idle, c.Watch.Progress, c.Watch.ProgressQuiet = 300*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond
-	})), f
+	})}, change...)...), f
 }
 
 // Each fault on the first attempt of a turn, over each transport, in both
@@ -50,6 +50,7 @@ func TestEveryFaultHeals(t *testing.T) {
 	for transport, faults := range scripts {
 		for _, fault := range faults {
 			t.Run(transport+", "+fault, func(t *testing.T) {
+				t.Parallel()
 				s, f := faulty(t, "attempt 1 turn 2: "+fault, transport)
 				for _, d := range []struct{ path, ask, end string }{
 					{"/v1/chat/completions", chatAsk, done},

@@ -97,9 +97,11 @@ func (d *drive) read() bool {
 		d.lostTrack(err)
 		return false
 	}
+	w := d.allowance()
+	defer w.over()
 	if rec.Owner != "" && rec.Owner != t.owner {
 		if t.token != "" { // who was the newest to the last owner is so to this one
-			d.outdone = d.outdone || d.srv.outdone(d.req.under.cfg.AckWait, d.seat.at.key, t.owner, t.token)
+			d.outdone = d.outdone || d.srv.outdone(&w, d.seat.at.key, t.owner, t.token)
 		}
 		t.owner, t.token = rec.Owner, ""
 	}
@@ -158,7 +160,9 @@ func (s *Server) look(ctx context.Context, key checkpoint.TurnKey, offset int64)
 // something to do.
 func (d *drive) takeOver() bool {
 	t := d.tail
-	if d.outdone || !d.seat.newest() || d.srv.outdone(d.req.under.cfg.AckWait, d.seat.at.key, t.owner, t.token) {
+	w := d.allowance()
+	defer w.over()
+	if d.outdone || !d.seat.newest() || d.srv.outdone(&w, d.seat.at.key, t.owner, t.token) {
 		d.giveUp(newer)
 		return false
 	}

@@ -19,7 +19,12 @@ func (d *drive) outlives() bool {
 	if d.tail != nil || !d.req.asks.Stream || d.m.Done() || !d.log.held() {
 		return false
 	}
-	return d.req.finish || d.superseded()
+	if d.req.finish {
+		return true
+	}
+	w := d.allowance()
+	defer w.over()
+	return d.superseded(&w)
 }
 
 // detach lets the client go and carries the turn on behind its back. err is how

@@ -155,6 +155,7 @@ func (j *journal) pass(p relay.Persist, w *allowance) {
 	}
 	switch err := j.w.Sync(w.left()); {
 	case err == nil:
+		w.acked = true
 	case errors.Is(err, checkpoint.ErrFenced):
 		j.lose(err)
 	default:
@@ -271,6 +272,7 @@ func (j *journal) answer() {
 func (j *journal) await(w *allowance) {
 	j.mu.Lock()
 	if !j.busy || j.lost {
+		w.acked = !j.lost && len(j.behind) == 0
 		j.mu.Unlock()
 		return
 	}
@@ -283,6 +285,7 @@ func (j *journal) await(w *allowance) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		if len(j.behind) == 0 && !j.lost {
+			w.acked = true
 			return
 		}
 	}

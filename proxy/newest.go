@@ -53,11 +53,11 @@ func (d *drive) announce(ctx context.Context) {
 
 // outdone reports whether a connection has come to owner's turn that is newer than
 // the one with this token; the owner's own has none.
-func (s *Server) outdone(wait time.Duration, key checkpoint.TurnKey, owner checkpoint.Owner, token string) bool {
+func (s *Server) outdone(w *allowance, key checkpoint.TurnKey, owner checkpoint.Owner, token string) bool {
 	if s.ownStore || owner == "" {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	ctx, cancel := w.look()
 	defer cancel()
 	r, err := s.store.Get(ctx, noticeKey(key, owner))
 	return err == nil && len(r.State.Causes) == 1 && r.State.Causes[0] != token
@@ -73,7 +73,7 @@ func (s *Server) tidy(key checkpoint.TurnKey, owner checkpoint.Owner) {
 }
 
 // superseded reports whether this connection is not its turn's newest.
-func (d *drive) superseded() bool {
+func (d *drive) superseded(w *allowance) bool {
 	if d.seat == nil {
 		return false
 	}
@@ -87,6 +87,6 @@ func (d *drive) superseded() bool {
 	if d.tail == nil && !d.log.held() {
 		return false // nobody else can know of the turn
 	}
-	d.outdone = d.srv.outdone(d.req.under.cfg.AckWait, d.seat.at.key, owner, mine)
+	d.outdone = d.srv.outdone(w, d.seat.at.key, owner, mine)
 	return d.outdone
 }

@@ -200,9 +200,10 @@ func (p *page) extended(ctx context.Context) (*ledger.Run, error) {
 	return nil, nil
 }
 
-// commit tells the ledger that the turn has ended, and waits a moment until it is
-// told: an application may ask for the batch as soon as it has it.
-func (p *page) commit(said *turn.Snapshot, w *allowance) {
+// commit tells the ledger that the turn has ended. done is closed when it is told,
+// which is waited for a moment: an application may ask for the batch as soon as it has
+// it.
+func (p *page) commit(said *turn.Snapshot) (done <-chan struct{}) {
 	p.settled = true
 	c := ledger.Commit{
 		Model: p.req.asks.Model, Finish: said.End().Reason, Paused: said.End().Reason == "pause_turn", Calls: callsOf(said), Message: messageOf(said),
@@ -212,9 +213,9 @@ func (p *page) commit(said *turn.Snapshot, w *allowance) {
 			c.Alias = lineage(dialect.After(id))
 		}
 	}
-	done := make(chan struct{})
+	told := make(chan struct{})
 	p.srv.behind(func(ctx context.Context) {
-		defer close(done)
+		defer close(told)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		c.Lineage = lineage(p.past.Now)
@@ -222,9 +223,7 @@ func (p *page) commit(said *turn.Snapshot, w *allowance) {
 		p.missing(err)
 		p.told(err)
 	})
-	if !w.waits(done) {
-		p.srv.counts.unacked.Add(1)
-	}
+	return told
 }
 
 // maxRead bounds what is read of an ordinary answer, in bytes.
@@ -234,11 +233,10 @@ var errUnread = errors.New("an answer could not be read")
 
 // learn is commit for an ordinary answer. One that cannot be read may have asked for
 // anything.
-func (p *page) learn(answer []byte, w *allowance) {
+func (p *page) learn(answer []byte) (done <-chan struct{}) {
 	if len(answer) <= maxRead {
 		if said, ok := dialect.Read(p.req.speaks, p.req.asks, answer); ok {
-			p.commit(said, w)
-			return
+			return p.commit(said)
 		}
 	}
 	p.settled = true
@@ -248,6 +246,7 @@ func (p *page) learn(answer []byte, w *allowance) {
 		p.missing(errUnread)
 		p.told(errUnread)
 	})
+	return nil
 }
 
 // close is told the end of a stream whose turn was not committed. nothing: the client

@@ -14,7 +14,7 @@ import (
 )
 
 // patience bounds how long a test waits for what must happen.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // provider is an upstream of which a test says every byte. Request n is answered
 // by script n, or by the last one.

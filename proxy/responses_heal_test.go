@@ -16,6 +16,8 @@ import (
 	sdk "github.com/openai/openai-go/v3/responses"
 
 	"github.com/unbroken-llm/unbroken/faultinject"
+	"github.com/unbroken-llm/unbroken/interrupt"
+	"github.com/unbroken-llm/unbroken/relay"
 )
 
 // A Responses stream is cut behind each of its events in turn, in front of the
@@ -24,9 +26,11 @@ import (
 func TestResponsesHealBehindEveryEvent(t *testing.T) {
 	for _, scenario := range []string{"text", "unicode", "whitespace", "thinking", "web-search", "tool", "custom-tool", "thinking-tool"} {
 		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
 			var lanes [12]lane // as many, because each paces its recoveries
 			for i := range lanes {
-				s, f := faulty(t, "attempt *: pass", "h1")
+				// A pause of a busy machine must not be one more cut, at a place of its own choice.
+				s, f := faulty(t, "attempt *: pass", "h1", relayed(func(c *relay.Config) { c.Watch = interrupt.Config{} }))
 				lanes[i] = lane{openai.NewClient(option.WithAPIKey("k"), option.WithBaseURL("http://"+s.addr+"/v1"), option.WithMaxRetries(0)), f, scenario}
 			}
 			kinds, whole, err := lanes[0].read(t.Context(), "attempt *: pass")

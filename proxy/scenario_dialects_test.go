@@ -213,10 +213,10 @@ func TestScenarioSlowDrip(t *testing.T) {
 		t.Run(tc.model, func(t *testing.T) {
 			t.Parallel()
 			c := coupled(t, "attempt *: pace 80ms", "attempt *: pass", func(c *Config) {
-				for model, floor := range map[string]int{"gpt-hurried": 1 << 20, "gpt-patient": 0} {
+				for model, floor := range map[string]int{"gpt-hurried": 200, "gpt-patient": 0} {
 					c.Routes = append(c.Routes, Route{
 						Model: model, Targets: []RouteTarget{{Upstream: "openai"}, {Upstream: "backup", Model: "other-model"}},
-						Floor: floor, FloorSpan: 300 * time.Millisecond,
+						Floor: floor, FloorSpan: time.Second, // the drip has some 70 bytes a second
 					})
 				}
 			})

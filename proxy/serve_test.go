@@ -82,6 +82,18 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
+// narrow has the kernel hold little of what a client does not read: who does not read is
+// noticed by how long, not by how many megabytes.
+type narrow struct{ *net.TCPListener }
+
+func (l narrow) Accept() (net.Conn, error) {
+	c, err := l.AcceptTCP()
+	if err != nil {
+		return nil, err
+	}
+	return c, c.SetWriteBuffer(64 << 10)
+}
+
 // start serves in front of p, which is both providers, as configured by change.
 func start(t *testing.T, p *provider, change ...func(*Config)) *proxied {
 	t.Helper()
@@ -106,7 +118,7 @@ func start(t *testing.T, p *provider, change ...func(*Config)) *proxied {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		if err := s.Serve(l); err != nil {
+		if err := s.Serve(narrow{l.(*net.TCPListener)}); err != nil {
 			t.Errorf("serve: %v", err)
 		}
 	}()

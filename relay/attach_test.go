@@ -3,6 +3,7 @@ package relay_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,11 +94,18 @@ func (k keeper) turns() []string {
 
 func (k keeper) stream() []byte { return bytes.Join(k.held.Units, nil) }
 
-// cuts are all places in the stream, or with some bytes between two of them.
+// cuts are places in the stream between two events, each followed by one inside the
+// event behind it.
 func (k keeper) cuts() (at []int) {
+	places := boundaries(relaytest.Recording{Units: k.held.Units})
+	if !*everyBoundary {
+		places = sampled(places, 20)
+	}
 	n := 0
 	for _, u := range k.held.Units {
-		at = append(at, n, n+len(u)/3)
+		if slices.Contains(places, n) {
+			at = append(at, n, n+len(u)/3)
+		}
 		n += len(u)
 	}
 	return at

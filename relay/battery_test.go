@@ -3,9 +3,9 @@ package relay_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -222,23 +222,6 @@ func (f family) options(r relaytest.Recording) faultinject.Options {
 	return faultinject.Options{Model: req.Model, IncludeUsage: req.IncludeUsage, N: req.N}
 }
 
-// everyBoundary makes the battery cut long recordings, too, at every boundary;
-// CI does, a developer's test run takes a sample.
-var everyBoundary = flag.Bool("battery.full", false, "cut long recordings at every event boundary")
-
-// sampled keeps n of the boundaries, evenly spread, the first and last few among them.
-func sampled(bounds []int, n int) []int {
-	if len(bounds) <= n {
-		return bounds
-	}
-	out := append([]int(nil), bounds[:8]...)
-	step := (len(bounds) - 16) / (n - 16)
-	for i := 8; i < len(bounds)-8; i += step {
-		out = append(out, bounds[i])
-	}
-	return append(out, bounds[len(bounds)-8:]...)
-}
-
 // pieces cuts a stream into reads of odd sizes.
 func pieces(b []byte) [][]byte {
 	var out [][]byte
@@ -344,14 +327,14 @@ func mustParse(d dialect.Dialect, body []byte) *dialect.Request {
 func (f family) cutEverywhere(t *testing.T, recs []relaytest.Recording) {
 	var mu sync.Mutex
 	var total tally
+	recs = slices.DeleteFunc(slices.Clone(recs), func(r relaytest.Recording) bool { return f.skip[r.Name] != "" })
+	cases := f.everywhere(recs)
+	f.meets(t, cases)
 	t.Run("recordings", func(t *testing.T) {
-		for _, r := range recs {
-			if f.skip[r.Name] != "" {
-				continue
-			}
+		for i, r := range recs {
 			t.Run(r.Name, func(t *testing.T) {
 				t.Parallel()
-				n := f.battery(t, r)
+				n := f.battery(t, r, cases[i])
 				t.Logf("%v", n)
 				mu.Lock()
 				defer mu.Unlock()
@@ -378,7 +361,7 @@ func (c *tally) add(n tally) {
 	}
 }
 
-func (f family) battery(t *testing.T, r relaytest.Recording) tally {
+func (f family) battery(t *testing.T, r relaytest.Recording, cases []scenario) tally {
 	t.Helper()
 	var n tally
 	want, err := f.read(r.Stream())
@@ -397,7 +380,7 @@ func (f family) battery(t *testing.T, r relaytest.Recording) tally {
 		t.Fatalf("uncut recording: %v", err)
 	}
 	answer, of := relaytest.AnswerOf(snap), turnsOf(mustParse(f.d, r.Request), snap)
-	for i, c := range f.scenarios(r) {
+	for i, c := range cases {
 		res, err := f.run(t, c, want, answer)
 		if err == nil {
 			err = f.judge(c, res, want, &n)
@@ -413,68 +396,6 @@ func (f family) battery(t *testing.T, r relaytest.Recording) tally {
 		}
 	}
 	return n
-}
-
-// scenarios spreads causes, manners and seams over every event boundary and a
-// stride of bytes. Short recordings get the full product.
-func (f family) scenarios(r relaytest.Recording) []scenario {
-	var out []scenario
-	turnOf := 0
-	add := func(at int, c cut, m target, s relaytest.Seam) {
-		out = append(out, scenario{rec: r, at: at, cut: c, target: m, seam: s})
-	}
-	type way struct {
-		target
-		relaytest.Seam
-	}
-	var ways []way
-	targets := targets
-	if f.targets != nil {
-		targets = f.targets
-	}
-	for _, m := range targets {
-		for _, s := range m.seams {
-			ways = append(ways, way{m, s})
-		}
-	}
-	var bounds []int
-	at := 0
-	for _, u := range r.Units {
-		at += len(u)
-		bounds = append(bounds, at)
-	}
-	bounds = append([]int{0}, bounds...)
-	// What a recording costs grows with its size twice: fewer rounds for long ones.
-	rounds, bytewise := 3, 150
-	if at > 48<<10 {
-		rounds, bytewise = 1, 30
-		if !*everyBoundary {
-			bounds = sampled(bounds, 60)
-		}
-	}
-	full := len(bounds) <= 16 && at < 12<<10
-	for _, at := range bounds {
-		for _, c := range cuts {
-			if full {
-				for _, w := range ways {
-					add(at, c, w.target, w.Seam)
-				}
-			}
-		}
-		if !full {
-			for range rounds {
-				w := ways[turnOf%len(ways)]
-				add(at, cuts[turnOf/3%len(cuts)], w.target, w.Seam)
-				turnOf++
-			}
-		}
-	}
-	stride := max(1, at/bytewise)
-	for b := 1; b < at; b += stride {
-		add(b, cuts[turnOf%4], targets[turnOf/3%len(targets)], relaytest.Honest)
-		turnOf++
-	}
-	return out
 }
 
 // readOwn reads a stream with the dialect's own decoder, for hosts whose streams the

@@ -11,7 +11,7 @@ import (
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
-// A proxy is killed at every event boundary of every recording; the client sends
+// A proxy is killed at event boundaries of every recording (all of them: make battery); the client sends
 // its request again, and another process carries the turn on from the checkpoint.
 // What the client gets is one message, equal to the uncut one, or the turn ended as
 // tool use with the calls that were complete.
@@ -70,13 +70,9 @@ func (f family) killed(t *testing.T, r relaytest.Recording, want message, on aga
 		own = ""
 	}
 	var n tally
-	at, bounds := 0, []int{0}
-	for _, u := range r.Units {
-		at += len(u)
-		bounds = append(bounds, at)
-	}
-	if at > 48<<10 && !*everyBoundary {
-		bounds = sampled(bounds, 60)
+	bounds := boundaries(r)
+	if !*everyBoundary {
+		bounds = sampled(bounds, boundaryCasesEach)
 	}
 	for i, at := range bounds {
 		c := scenario{rec: r, at: at, cut: cut{name: "kill -9"}, target: targets[i%len(targets)], seam: relaytest.Honest}

@@ -92,7 +92,7 @@ func (h *host) reach(ctx context.Context) (raw, nc net.Conn, _ *Error) {
 		raw, err = d.DialContext(ctx, "tcp", address(h.proxy))
 		nc = raw
 		if err == nil && h.proxy.Scheme == "https" {
-			nc, err = handshake(ctx, raw, &tls.Config{ServerName: h.proxy.Hostname(), MinVersion: tls.VersionTLS12})
+			nc, err = handshake(ctx, raw, &tls.Config{ServerName: h.proxy.Hostname(), RootCAs: h.key.tls.roots(), MinVersion: tls.VersionTLS12})
 		}
 		if err == nil && !h.forward {
 			err = h.tunnel(ctx, raw, nc)

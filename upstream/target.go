@@ -26,9 +26,16 @@ type Target struct {
 
 // TLSOptions are shared by pointer: targets with the same pointer share connections.
 type TLSOptions struct {
-	RootCAs      *x509.CertPool    // nil is the system's; to add a CA, start from x509.SystemCertPool
+	RootCAs      *x509.CertPool    // of the provider and of a proxy that speaks TLS; nil is the system's, to add a CA start from x509.SystemCertPool
 	Certificates []tls.Certificate // client certificates
 	Insecure     bool              // skips verification; for tests only
+}
+
+func (o *TLSOptions) roots() *x509.CertPool {
+	if o == nil {
+		return nil
+	}
+	return o.RootCAs
 }
 
 // Equal reports whether two options say the same, nil being the defaults. Keys are told apart by their certificates.

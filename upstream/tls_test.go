@@ -262,3 +262,35 @@ func TestTLSOptionsAreEqualByWhatTheyHold(t *testing.T) {
 		t.Error("the defaults differ from themselves")
 	}
 }
+
+// TestProxyOverTLSIsTrustedAsItsTargetIs: who runs an authority of their own has its certificates on the proxy, too.
+func TestProxyOverTLSIsTrustedAsItsTargetIs(t *testing.T) {
+	id := newIdentity(t)
+	for name, tc := range map[string]struct {
+		trust *TLSOptions
+		ok    bool
+	}{"its authority": {&TLSOptions{RootCAs: id.pool}, true}, "the system's": {nil, false}} {
+		t.Run(name, func(t *testing.T) {
+			p := newPeer(t, func(_ int, w *wire) {
+				if s := id.accept(w, "http/1.1"); s != nil {
+					s.request()
+					s.say(ok5)
+					s.gone()
+				}
+			})
+			res, err := newClient(t, Config{Proxy: through("https", p, nil)}).Open(within(t), &Target{URL: mustURL("http://other.test"), TLS: tc.trust}, post("{}"))
+			if !tc.ok {
+				if e := failure(t, err); e.Kind != Proxy {
+					t.Errorf("got %v", e)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := drain(res); body != "hello" || err != io.EOF {
+				t.Errorf("%q, %v", body, err)
+			}
+		})
+	}
+}

@@ -134,11 +134,14 @@ func TestWakeStorm(t *testing.T) {
 			})
 			res := open(t, newClient(t, Config{}), to, post("{}"))
 			stop := make(chan struct{})
-			var wg sync.WaitGroup
+			var wg, storming sync.WaitGroup // a busy machine may have read all before the first wake
 			for range 3 {
+				storming.Add(1)
 				wg.Add(1)
 				go func() {
 					defer wg.Done()
+					res.Wake()
+					storming.Done()
 					for {
 						select {
 						case <-stop:
@@ -149,6 +152,7 @@ func TestWakeStorm(t *testing.T) {
 					}
 				}()
 			}
+			storming.Wait()
 			var got bytes.Buffer
 			woken := 0
 			for {

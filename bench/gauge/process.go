@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -71,9 +72,13 @@ func (p *process) family() []int {
 	return all
 }
 
+// hasBooks tells whether the kernel keeps books that are read here. Without them latencies are
+// measured, and CPU and memory are 0.
+const hasBooks = runtime.GOOS == "linux"
+
 // cpu is the time that the family's threads were on a CPU; 0 where there are no books.
 func (p *process) cpu() (time.Duration, error) {
-	if p == nil {
+	if p == nil || !hasBooks {
 		return 0, nil
 	}
 	var sum time.Duration
@@ -103,7 +108,7 @@ func (p *process) memory() (int64, error) { return p.sum("smaps_rollup", "Pss") 
 
 // rebase makes the peak what is resident now, and returns that, in bytes.
 func (p *process) rebase() (int64, error) {
-	if p == nil {
+	if p == nil || !hasBooks {
 		return 0, nil
 	}
 	for _, pid := range p.family() {
@@ -120,7 +125,7 @@ func (p *process) peak() (int64, error) { return p.sum("status", "VmHWM") }
 
 // sum adds up a field, in kilobytes there, of a file that the kernel keeps of each process.
 func (p *process) sum(file, field string) (sum int64, err error) {
-	if p == nil {
+	if p == nil || !hasBooks {
 		return 0, nil
 	}
 	for _, pid := range p.family() {
@@ -143,10 +148,13 @@ func (p *process) sum(file, field string) (sum int64, err error) {
 
 // mostStreams is how many streams a process can have open on both of its sides.
 func mostStreams() int {
-	const rest = 500 // files that are no streams
+	const (
+		rest  = 500 // files that are no streams
+		least = 10
+	)
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Max > 1<<20 {
 		return 1 << 19
 	}
-	return int(l.Max-rest) / 2
+	return max(least, (int(l.Max)-rest)/2)
 }

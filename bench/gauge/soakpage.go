@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/unbroken-llm/unbroken/bench/plot"
 )
@@ -29,12 +30,12 @@ func (s Soaked) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Soak
 
-%d clients ask %s for turn after turn of the wire %s, for %.0f minutes; %.0f %% of all attempts, continuations too, are cut in the middle. Of %d turns %d
+%d clients ask %s for turn after turn of the wire %s, for %s; %.0f %% of all attempts, continuations too, are cut in the middle. Of %d turns %d
 were whole, word for word. %s. `+"`make soak`"+` plays it again.
 
 ![memory, goroutines and turns over time](soak.svg)
 
-`, s.Clients, s.Peer, s.Wire, s.Took/60, 100*s.Rate, s.Whole+s.Broken, s.Whole, s.Machine)
+`, s.Clients, s.Peer, s.Wire, time.Duration(s.Took*float64(time.Second)).Round(time.Second), 100*s.Rate, s.Whole+s.Broken, s.Whole, s.Machine)
 	b.WriteString("| | first third | last third | line gains | an hour | bound | |\n|---|---|---|---|---|---|---|\n")
 	for _, t := range s.Trends {
 		verdict := "does not grow"

@@ -12,7 +12,7 @@ const (
 	left   = 64
 	right  = 150 // for the names of the lines
 	top    = 34
-	bottom = 40
+	bottom = 44
 	tall   = 170 // of the plot itself
 )
 
@@ -58,8 +58,8 @@ func (p Lines) SVG() string {
 	height := top + tall + bottom
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="12" fill="currentColor">`+"\n", Width, height, Width, height)
 	fmt.Fprintf(&b, `<text x="%d" y="14" font-weight="bold">%s</text>`+"\n", left, html.EscapeString(p.Title))
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text><text x="%d" y="%d">%s</text>`+"\n",
-		left-6, top-8, html.EscapeString(p.Y), Width-right+8, top+tall+16, html.EscapeString(p.X))
+	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text><text x="%d" y="%d" text-anchor="end">%s</text>`+"\n",
+		left-6, top-8, html.EscapeString(p.Y), Width-right, top+tall+34, html.EscapeString(p.X))
 	for _, v := range y.ticks() {
 		fmt.Fprintf(&b, `<path d="M%d %.1fH%d" stroke="currentColor" stroke-opacity=".2"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
 			left, y.at(v), Width-right, left-6, y.at(v)+4, number(v))

@@ -9,7 +9,9 @@
 //	root.go     commands: serve, demo, faults, check, health, version, completion
 //	field.go    the table        load.go  file < env < flags, with provenance
 //	wire.go     settings         -> proxy.Config
+//	schema.go   the table        -> JSON schema, for editors
 //	serve.go    listeners, admin, drain
+//	reload.go   all of it again, for the requests to come; changes.go when
 //
 // Exit status: 0 done, 1 failed, 2 misused, 130 or 143 ended by a second signal.
 //

@@ -32,8 +32,8 @@ func newFaults(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "faults",
 		Short: "Run a strict provider that breaks its streams on purpose",
-		Long: "A provider for trials: it speaks the dialects of OpenAI, Anthropic and Gemini, refuses\n" +
-			"what the real ones refuse, continues like a model, and misbehaves as told.\n" +
+		Long: "A provider for trials: it speaks the dialects of OpenAI, Anthropic, Gemini and Bedrock,\n" +
+			"refuses what the real ones refuse, continues like a model, and misbehaves as told.\n" +
 			"With --target the same faults happen to a real provider's streams.\n\n" +
 			"A script is lines of  SELECTOR: DIRECTIVE [; DIRECTIVE]…  where a selector is\n" +
 			"attempt N, attempt N-M, attempt N+, attempt * or every stream, optionally with\n" +

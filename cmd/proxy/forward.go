@@ -98,8 +98,11 @@ func (l *loading) validateForward() {
 	}
 	for _, names := range [][]string{proxyOfHTTPS, proxyOfHTTP} {
 		name, text := l.variable(names)
-		if name != "" && forwardURL(text) != nil && forwardURL("http://"+text) != nil {
-			l.report(origin{place: name}, forwardURL(text).Error()+"; or set "+envPrefix+"PROXY=off to ignore it")
+		if !strings.Contains(text, "://") {
+			text = "http://" + text
+		}
+		if err := forwardURL(text); name != "" && err != nil {
+			l.report(origin{place: name}, err.Error()+"; or set "+envPrefix+"PROXY=off to ignore it")
 		}
 	}
 }

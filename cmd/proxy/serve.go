@@ -146,12 +146,27 @@ func (h *house) fail(what string, err error) {
 	}
 }
 
+// drainTold is how often a drain says how far it has come.
+const drainTold = 2 * time.Second
+
 // shutdown drains; an error means that streams had to be cut.
 func (h *house) shutdown() error {
 	h.over = true
 	ctx, cancel := context.WithTimeout(context.Background(), h.patience())
 	defer cancel()
-	return h.srv.Shutdown(ctx)
+	done := make(chan error, 1)
+	go func() { done <- h.srv.Shutdown(ctx) }()
+	told := time.NewTicker(drainTold)
+	defer told.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-told.C:
+			end, _ := ctx.Deadline()
+			h.log.Info("still draining", "in_flight", h.srv.Stats().Live, "left", time.Until(end).Round(time.Second).String())
+		}
+	}
 }
 
 // close ends what is left, without a drain unless there was one.

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 )
 
 // agents are those that make agents installs.
-var agents = []agent{claude, codex, codexCode, opencode, gemini}
+var agents = []agent{claude, codex, codexCode, codexBuiltIn, opencode, gemini}
 
 func TestAgents(t *testing.T) {
 	outer := t
@@ -139,7 +140,7 @@ func (h house) measure(t *testing.T, setting string, b breakage) measurement {
 		m.proxy = with(proxy.lines(t), func(l line) bool { return l.Msg == "stream" || l.Level == "ERROR" })
 		m.asked = len(m.proxy)
 	}
-	exchanges := with(faults.lines(t), func(l line) bool { return answers(l.Path) })
+	exchanges := with(faults.lines(t), func(l line) bool { return answers(l.Path) && l.Status != http.StatusUpgradeRequired })
 	if proxy == nil {
 		m.asked = len(exchanges)
 	}

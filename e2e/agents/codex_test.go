@@ -39,6 +39,31 @@ var codexCode = agent{
 	},
 }
 
+// codexBuiltIn is Codex CLI with the provider that it brings, of which only the base
+// URL is another. It asks for a WebSocket first, and goes on over HTTP when unbroken
+// says at once that it has none.
+var codexBuiltIn = agent{
+	name: "Codex CLI, built-in provider", program: ".bin/codex", model: byFunction,
+	answer:  codex.answer,
+	prepare: prepareCodexBuiltIn, read: readCodex,
+	behind: []breakage{
+		{name: "no fault"},
+		{name: "cut once in the text", script: inText, hits: 2},
+		{name: "cut once in the tool call", script: inCall, hits: 1},
+	},
+}
+
+// prepareCodexBuiltIn leaves the provider as it is, and a key where codex login
+// --with-api-key puts it.
+func prepareCodexBuiltIn(t *testing.T, e errand) (args, env []string) {
+	dir := filepath.Join(e.home, "codex")
+	write(t, fmt.Sprintf("model = %q\nopenai_base_url = %q\nmodel_reasoning_summary = \"detailed\"\ncheck_for_update_on_startup = false\n", e.model, e.base+"/v1"), dir, "config.toml")
+	write(t, `{"auth_mode":"apikey","OPENAI_API_KEY":"sk-none"}`, dir, "auth.json")
+	return codexArgs, []string{"CODEX_HOME=" + dir}
+}
+
+var codexArgs = []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", task}
+
 // prepareCodex names unbroken as a provider, as its documentation says for one
 // that is not OpenAI. Commands run without a sandbox: a container is one.
 func prepareCodex(t *testing.T, e errand) (args, env []string) {
@@ -58,8 +83,7 @@ wire_api = "responses"
 	}
 	dir := filepath.Join(e.home, "codex")
 	write(t, settings, dir, "config.toml")
-	return []string{"exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", task},
-		[]string{"CODEX_HOME=" + dir, "OPENAI_API_KEY=sk-none"}
+	return codexArgs, []string{"CODEX_HOME=" + dir, "OPENAI_API_KEY=sk-none"}
 }
 
 // impatient is shorter than the silence of a provider that still goes on.

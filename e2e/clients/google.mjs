@@ -35,7 +35,16 @@ const iterate = (SDK) => async (job, into) => {
   }
 };
 
+// ordinary hands over what generateContent returned, as it is.
+const ordinary = (SDK) => async (job, into) => {
+  const ai = new SDK({ apiKey: 'e2e', httpOptions: { baseUrl: job.base, headers: job.headers } });
+  const answer = await ai.models.generateContent({ model: job.model, contents: job.prompt, config: config(job) });
+  into.value = { ...answer, sdkHttpResponse: undefined, text: answer.text, functionCalls: answer.functionCalls };
+};
+
 export const clients = {
+  'genai 3 generateContent': ordinary(GoogleGenAI),
+  'genai 2 generateContent': ordinary(GoogleGenAI2),
   'genai 3': iterate(GoogleGenAI),
   'genai 2': iterate(GoogleGenAI2),
 };

@@ -11,13 +11,14 @@ import { createInterface } from 'node:readline';
 import { describe } from './message.mjs';
 import { clients as agents } from './agents.mjs';
 import { clients as anthropic } from './anthropic.mjs';
+import { clients as bedrock } from './bedrock.mjs';
 import { clients as google } from './google.mjs';
 import { clients as langchain } from './langchain.mjs';
 import { clients as openai } from './openai.mjs';
 import { clients as responses } from './responses.mjs';
 import { clients as vercel } from './vercel.mjs';
 
-const clients = { ...openai, ...responses, ...agents, ...anthropic, ...google, ...vercel, ...langchain };
+const clients = { ...openai, ...responses, ...agents, ...anthropic, ...bedrock, ...google, ...vercel, ...langchain };
 const write = process.stdout.write.bind(process.stdout);
 
 // Libraries that greet or warn on standard output must not break the protocol.

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unbroken-llm/unbroken/internal/snippet"
+)
+
+// However a file comes to be another one, it is noticed, once, when it is settled.
+func TestChangesOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(name, text string) {
+		t.Helper()
+		must(os.MkdirAll(filepath.Dir(at(name)), 0o700))
+		must(os.WriteFile(at(name), []byte(text), 0o600))
+	}
+	put("v1/conf", "one")
+	put("v2/conf", "one") // the same text: it is another file all the same
+	put("plain", "one")
+	must(os.Symlink("v1", at("data")))
+	must(os.Symlink(filepath.Join("data", "conf"), at("conf")))
+	c := &changes{}
+	c.read([]string{at("plain"), at("conf"), at("absent")})
+	if c.some() {
+		t.Error("nothing has changed")
+	}
+	for _, tc := range []struct {
+		name   string
+		change func()
+	}{
+		{"written in place", func() { put("plain", "three") }},
+		{"written with the same length", func() {
+			put("plain", "seven")
+			must(os.Chtimes(at("plain"), time.Time{}, time.Now().Add(time.Hour)))
+		}},
+		{"replaced", func() { put("new", "seven"); must(os.Rename(at("new"), at("plain"))) }},
+		{"behind a symlink that turns", func() { must(os.Symlink("v2", at("next"))); must(os.Rename(at("next"), at("data"))) }},
+		{"there at last", func() { put("absent", "x") }},
+		{"gone", func() { must(os.Remove(at("absent"))) }},
+	} {
+		tc.change()
+		if c.some() {
+			t.Errorf("%s: told of before it was seen twice", tc.name)
+		}
+		if !c.some() {
+			t.Errorf("%s: not told of", tc.name)
+		}
+		c.begin()
+		c.read([]string{at("plain"), at("conf"), at("absent")})
+		if c.some() || c.some() {
+			t.Errorf("%s: told of again", tc.name)
+		}
+	}
+	put("plain", "unsettled, ")
+	_ = c.some()
+	put("plain", "unsettled, and more")
+	if c.some() {
+		t.Error("told of while it is being written")
+	}
+	c.begin()
+	put("plain", "changed while it is read")
+	c.read([]string{at("plain")})
+	if _ = c.some(); !c.some() {
+		t.Error("what changes while it is read is lost")
+	}
+}
+
+// What a reload says has changed: keys, secrets among them, and never their values.
+func TestDifferences(t *testing.T) {
+	of := func(text string) *loading {
+		l := load(nothing(), origin{place: "--config", key: writtenFile(t, text)}, nil)
+		if len(l.problems) > 0 {
+			t.Fatal(l.problems)
+		}
+		return l
+	}
+	base := of("upstreams: {a: {url: 'https://a.example', credential: one, headers: {X-A: b}}}\nadmin_token: first")
+	for text, want := range map[string]string{
+		"upstreams: {a: {url: 'https://a.example', credential: one, headers: {X-A: b}}}\nadmin_token: first":                                                  "",
+		"upstreams: {a: {url: 'https://a.example', credential: two, headers: {X-A: c}}}\nadmin_token: second":                                                 "admin_token upstreams.a.credential upstreams.a.headers.X-A",
+		"upstreams: {b: 'https://a.example'}\nadmin_token: first\nidle: 3s":                                                                                   "idle upstreams.a.credential upstreams.a.headers.X-A upstreams.a.url upstreams.b.url",
+		"upstreams: {a: {url: 'https://a.example', credential: one, headers: {X-A: b}}}\nadmin_token: first\nroutes: [{model: x, targets: [a], upstream: a}]": "routes[0]",
+		"upstreams: {a: {url: 'https://a.example', credential: one, headers: {X-A: b}}}\nadmin_token: first\nidle: 60s":                                       "",
+	} {
+		if got := strings.Join(differences(base, of(text)), " "); got != want {
+			t.Errorf("%s\nchanged %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A fixed setting that changes waits; one that is changed back waits no more.
+func TestPendingSettings(t *testing.T) {
+	of := func(text string) *loading {
+		return load(nothing(), origin{place: "--config", key: writtenFile(t, text)}, nil)
+	}
+	r := &reloader{started: of("store: redis://:one@127.0.0.1:1\nseal_key: " + strings.Repeat("0f", 32))}
+	for text, want := range map[string][]string{
+		"store: redis://:one@127.0.0.1:1\nseal_key: " + strings.Repeat("0f", 32) + "\nidle: 3s":     {},
+		"store: redis://:two@127.0.0.1:1\nseal_key: " + strings.Repeat("1f", 32):                    {"store", "seal_key"},
+		"store: redis://:one@127.0.0.1:1\ntls_cert: a\ntls_key: b\nlisten: 127.0.0.1:9":             {"listen", "seal_key", "tls_cert"},
+		"store: redis://:one@127.0.0.1:1\nseal_key: file:none\nlog_format: json\nmax_header: 64KiB": {"seal_key", "max_header", "log_format"},
+	} {
+		got := r.pending(of(text))
+		slices.Sort(got)
+		slices.Sort(want)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\nwaits: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// The document names the settings that wait, all of them.
+func TestDocumentNamesWhatIsFixed(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/CONFIG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := regexp.MustCompile(`(?s)\*\*What cannot change\*\*.*?until the next start:(.*?)The rest`).FindStringSubmatch(string(doc))
+	if part == nil {
+		t.Fatal("the document does not say what cannot change")
+	}
+	var named, fixed []string
+	for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(part[1], -1) {
+		named = append(named, m[1])
+	}
+	for _, f := range fields(&settings{}, nil) {
+		if f.fixed() {
+			fixed = append(fixed, f.key)
+		}
+	}
+	slices.Sort(named)
+	slices.Sort(fixed)
+	if !slices.Equal(named, fixed) {
+		t.Errorf("the document names %v, fixed are %v", named, fixed)
+	}
+}
+
+// What the document shows is what the program and the schema take, files and all.
+func TestDocumentedConfigurations(t *testing.T) {
+	blocks, err := snippet.Read("../../docs/CONFIG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := writeCertificate(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, as := range map[string]string{"ca.pem": "cert.pem", "models-ca.pem": "cert.pem", "client.pem": "cert.pem", "client.key": "key.pem", "tls.pem": "cert.pem", "tls.key": "key.pem"} {
+		if err := os.Symlink(as, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schema, n := schemaOfFile(t), 0
+	for _, b := range blocks {
+		if b.Lang != "yaml" {
+			continue
+		}
+		n++
+		if err := seen(t, schema, b.Text); err != nil {
+			t.Errorf("line %d: %v", b.Line, err)
+		}
+		l := load(nothing(), origin{place: "--config", key: writtenFile(t, strings.ReplaceAll(b.Text, "/etc/unbroken/", dir+"/"))}, nil)
+		l.wire(nothing().err)
+		if len(l.problems) > 0 {
+			t.Errorf("line %d: %v", b.Line, fmt.Sprint(l.problems))
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d configurations are shown", n)
+	}
+}
