@@ -93,17 +93,6 @@ func (s *Store) command(ctx context.Context, ask bool, run func(context.Context,
 	return nil
 }
 
-// call runs one script: by its hash, and by its text when Redis does not know it.
-func (s *Store) call(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply, error) {
-	var r reply
-	err := s.command(ctx, false, func(ctx context.Context, c redis.UniversalClient) (err error) {
-		s.counts.commands.Add(1)
-		r, err = script.Run(ctx, c, keys, args...).Slice()
-		return err
-	})
-	return r, err
-}
-
 // step is one script call of a pipeline.
 type step struct {
 	script *redis.Script

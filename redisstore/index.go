@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,17 +23,22 @@ func (s *Store) Offer(ctx context.Context, ask checkpoint.AskKey, f checkpoint.F
 // Adopt implements [checkpoint.Index]. Whoever takes the turn out of the set of
 // offers is the one that adopts it.
 func (s *Store) Adopt(ctx context.Context, ask checkpoint.AskKey, owner checkpoint.Owner, within time.Duration) (checkpoint.Fence, *checkpoint.Record, error) {
-	var offers []string
+	var members []string
 	err := s.command(ctx, false, func(ctx context.Context, c redis.UniversalClient) (err error) {
-		offers, err = c.ZRange(ctx, s.keys.ask(ask), 0, -1).Result()
+		members, err = c.ZRange(ctx, s.keys.ask(ask), 0, -1).Result()
 		return err
 	})
 	if err != nil {
 		return checkpoint.Fence{}, nil, err
 	}
+	looks, err := s.look(ctx, members)
+	if err != nil {
+		return checkpoint.Fence{}, nil, err
+	}
 	none := checkpoint.ErrNotFound
-	for _, member := range offers {
-		f, r, err := s.adopt(ctx, ask, member, owner, within)
+	gone := map[checkpoint.Owner]bool{"": true, owner: false}
+	for _, o := range looks {
+		f, r, err := s.adopt(ctx, ask, o, owner, within, gone)
 		switch {
 		case err == nil:
 			return f, r, nil
@@ -47,26 +51,51 @@ func (s *Store) Adopt(ctx context.Context, ask checkpoint.AskKey, owner checkpoi
 	return checkpoint.Fence{}, nil, none
 }
 
-// adopt tries one offer.
-func (s *Store) adopt(ctx context.Context, ask checkpoint.AskKey, member string, owner checkpoint.Owner, within time.Duration) (f checkpoint.Fence, _ *checkpoint.Record, err error) {
-	if raw, err := hex.DecodeString(member); err != nil || copy(f.Key[:], raw) != len(f.Key) {
-		return f, nil, fmt.Errorf("%w: an offer", checkpoint.ErrCorrupt)
+// offer is a turn that is offered, and a look at its record.
+type offer struct {
+	member string
+	key    checkpoint.TurnKey
+	look   *step
+}
+
+// look reads the records of all offers, without their logs, in one round trip: a question
+// that many ask at once has as many offers, nearly all of them live. What is no offer is
+// left out.
+func (s *Store) look(ctx context.Context, members []string) ([]offer, error) {
+	var all []offer
+	var steps []*step
+	for _, m := range members {
+		o := offer{member: m}
+		if raw, err := hex.DecodeString(m); err != nil || copy(o.key[:], raw) != len(o.key) {
+			continue
+		}
+		o.look = &step{script: readScript, keys: s.keys.turn(o.key), args: []any{0, 0}}
+		all, steps = append(all, o), append(steps, o.look)
 	}
-	key := f.Key
-	r, err := s.part(ctx, key, 0, 0)
+	if len(steps) == 0 {
+		return nil, nil
+	}
+	return all, s.pipeline(ctx, steps)
+}
+
+// adopt tries one offer. gone is what is known of owners.
+func (s *Store) adopt(ctx context.Context, ask checkpoint.AskKey, o offer, owner checkpoint.Owner, within time.Duration, gone map[checkpoint.Owner]bool) (f checkpoint.Fence, _ *checkpoint.Record, err error) {
+	if out := o.look.reply.outcome(); out != done {
+		return f, nil, out.refuse(0)
+	}
+	r, err := o.look.reply.record()
 	if err != nil {
 		return f, nil, err
 	}
-	gone := r.Owner == ""
-	if !gone && r.Owner != owner {
-		if gone, err = s.dead(ctx, r.Owner); err != nil {
+	if _, known := gone[r.Owner]; !known {
+		if gone[r.Owner], err = s.dead(ctx, r.Owner); err != nil {
 			return f, nil, err
 		}
 	}
 	switch {
-	case r.State.Phase == checkpoint.Live && r.Owner != owner && !gone:
+	case r.State.Phase == checkpoint.Live && r.Owner != owner && !gone[r.Owner]:
 		return f, nil, checkpoint.ErrOwned
-	case !checkpoint.Orphan(&r.Record, owner, !gone) || time.Since(r.Updated) > within:
+	case !checkpoint.Orphan(&r.Record, owner, !gone[r.Owner]) || time.Since(r.Updated) > within:
 		return f, nil, checkpoint.ErrNotFound
 	}
 	if err := s.live(ctx, owner); err != nil {
@@ -74,7 +103,7 @@ func (s *Store) adopt(ctx context.Context, ask checkpoint.AskKey, member string,
 	}
 	var first int64
 	err = s.command(ctx, false, func(ctx context.Context, c redis.UniversalClient) (err error) {
-		first, err = c.ZRem(ctx, s.keys.ask(ask), member).Result()
+		first, err = c.ZRem(ctx, s.keys.ask(ask), o.member).Result()
 		return err
 	})
 	if err != nil {
@@ -83,7 +112,7 @@ func (s *Store) adopt(ctx context.Context, ask checkpoint.AskKey, member string,
 	if first == 0 {
 		return f, nil, checkpoint.ErrNotFound
 	}
-	f, got, err := s.claim(ctx, key, owner, checkpoint.Record{}, r.fence)
+	f, got, err := s.claim(ctx, o.key, owner, checkpoint.Record{}, r.fence)
 	switch {
 	case err != nil:
 		return checkpoint.Fence{}, nil, err

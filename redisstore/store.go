@@ -31,6 +31,7 @@ type Store struct {
 	counts  counts
 	lives   lives
 	queue   queue
+	calls   calls
 	closing sync.Once
 }
 
@@ -84,6 +85,7 @@ func (s *Store) Close(ctx context.Context) {
 	s.closing.Do(func() {
 		s.drain(ctx)
 		close(s.stop)
+		s.calls.close()
 		s.work.Wait()
 		s.queue.timer.Stop()
 		s.die(ctx)
