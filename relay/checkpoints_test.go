@@ -36,6 +36,40 @@ func reset(chunks ...[]byte) relaytest.Reply {
 	return relaytest.Reply{Chunks: chunks, End: interrupt.Ended{How: interrupt.Reset}}
 }
 
+// framed is a framing of Gemini's, and a stream of events in it.
+type framed struct {
+	name  string
+	d     dialect.Dialect
+	reply func(relaytest.Reply) relaytest.Reply
+}
+
+// An array had no tokens: its decode, as long as any, began anew at every cut.
+var framings = []framed{
+	{"events", gemini.Dialect{}, func(r relaytest.Reply) relaytest.Reply { return r }},
+	{"array", gemini.Array{}, func(r relaytest.Reply) relaytest.Reply {
+		if r.Status == 0 {
+			ended := bytes.Contains(bytes.Join(r.Chunks, nil), []byte(`"finishReason"`))
+			if r.Chunks = inArray(r.Chunks); !ended {
+				r.Chunks = r.Chunks[:len(r.Chunks)-1]
+			}
+		}
+		return r
+	}},
+}
+
+// eachFraming tells a story in both.
+func eachFraming(t *testing.T, story func(t *testing.T, f framed)) {
+	t.Helper()
+	for _, f := range framings {
+		t.Run(f.name, func(t *testing.T) { story(t, f) })
+	}
+}
+
+func (f framed) fold(body []byte) (*turn.Snapshot, error) {
+	s, _, err := relaytest.Fold(f.d, mustParse(f.d, []byte(decodeLong)), body)
+	return s, err
+}
+
 // points tells a story of one request: its replies in order, and the token that each
 // attempt behind the first must bring ("": none).
 type points struct {
@@ -43,9 +77,9 @@ type points struct {
 	tokens  []string
 }
 
-func (p points) play(t *testing.T, events bool) relaytest.Result {
+func (p points) play(t *testing.T, f framed) relaytest.Result {
 	t.Helper()
-	w := relaytest.World{Dialect: gemini.Dialect{}, Config: relay.Config{
+	w := relaytest.World{Dialect: f.d, Config: relay.Config{
 		Targets: []relay.Target{{Name: "test", Ability: dialect.Ability{Manners: []turn.Manner{turn.Prefill}}}},
 	}}
 	res, err := w.Run([]byte(decodeLong), func(q relaytest.Request) relaytest.Reply {
@@ -56,7 +90,7 @@ func (p points) play(t *testing.T, events bool) relaytest.Result {
 		if len(got) > 0 && !bytes.HasPrefix(q.Body, []byte(strings.TrimSuffix(decodeLong, "}"))) {
 			t.Fatalf("attempt %d is another request: %s", q.N, q.Body)
 		}
-		return p.replies[q.N-1]
+		return f.reply(p.replies[q.N-1])
 	})
 	if err == nil && res.Broken != "" {
 		err = fmt.Errorf("law: %s", res.Broken)
@@ -67,7 +101,9 @@ func (p points) play(t *testing.T, events bool) relaytest.Result {
 	return res
 }
 
-func TestCheckpointsAreGoneOnFrom(t *testing.T) {
+func TestCheckpointsAreGoneOnFrom(t *testing.T) { eachFraming(t, goesOnFromCheckpoints) }
+
+func goesOnFromCheckpoints(t *testing.T, f framed) {
 	const a, b, c, d = "The first part of a long decode, ", "and a second one that", " goes on past it", " to its end."
 	for _, c := range []struct {
 		name string
@@ -101,8 +137,8 @@ func TestCheckpointsAreGoneOnFrom(t *testing.T) {
 			a + b + c + d, "[r1_continue_text(text)]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			res := c.play(t, false)
-			got, _, err := relaytest.Fold(gemini.Dialect{}, mustParse(gemini.Dialect{}, []byte(decodeLong)), res.Body)
+			res := c.play(t, f)
+			got, err := f.fold(res.Body)
 			if err != nil || string(got.Prose()) != c.text || res.End != relay.Clean || fmt.Sprint(res.Plans()) != c.plans {
 				t.Errorf("%v, %v %s %v\n%q\n%s", err, res.End, res.Outcome(), res.Plans(), got.Prose(), res.Body)
 			}
@@ -117,19 +153,21 @@ func TestCheckpointsAreGoneOnFrom(t *testing.T) {
 }
 
 // A complete call is not generated a second time, and one that the cut went through is.
-func TestCheckpointsAndCalls(t *testing.T) {
+func TestCheckpointsAndCalls(t *testing.T) { eachFraming(t, goesOnBesideCalls) }
+
+func goesOnBesideCalls(t *testing.T, f framed) {
 	call := func(args string, more string) []byte {
 		return []byte(`data: {"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"` + args + `}}],"role":"model"},"index":0` + more + `}],"modelVersion":"gemini-4-pro","responseId":"r1"}` + "\n\n")
 	}
-	res := points{[]relaytest.Reply{reset(gt(1, "One. ", "t1"), call(`,"args":{"a":1}`, ""))}, nil}.play(t, false)
+	res := points{[]relaytest.Reply{reset(gt(1, "One. ", "t1"), call(`,"args":{"a":1}`, ""))}, nil}.play(t, f)
 	if p := fmt.Sprint(res.Plans()); p != "[r2_synthesize_tool_use(complete_tool_call)]" {
 		t.Errorf("behind a whole call: %s", p)
 	}
 	res = points{[]relaytest.Reply{
 		reset(gt(1, "One. ", "t1"), gt(1, "Two. ", ""), call(`,"willContinue":true`, "")),
 		{Chunks: [][]byte{gt(2, "Two. ", ""), call(`,"args":{"a":1}`, `,"finishReason":"STOP"`)}},
-	}, []string{"t1"}}.play(t, false)
-	got, _, err := relaytest.Fold(gemini.Dialect{}, mustParse(gemini.Dialect{}, []byte(decodeLong)), res.Body)
+	}, []string{"t1"}}.play(t, f)
+	got, err := f.fold(res.Body)
 	whole, cut := got.Calls()
 	if err != nil || string(got.Prose()) != "One. Two. " || whole != 1 || cut != 0 {
 		t.Errorf("%v: %q, %d calls, %d unfinished\n%s", err, got.Prose(), whole, cut, res.Body)
@@ -137,12 +175,14 @@ func TestCheckpointsAndCalls(t *testing.T) {
 }
 
 // A process dies behind a checkpoint: its successor knows the token from the log.
-func TestCheckpointsOutliveTheProcess(t *testing.T) {
-	w := relaytest.World{Dialect: gemini.Dialect{}, Config: relay.Config{
+func TestCheckpointsOutliveTheProcess(t *testing.T) { eachFraming(t, goesOnFromALog) }
+
+func goesOnFromALog(t *testing.T, f framed) {
+	w := relaytest.World{Dialect: f.d, Config: relay.Config{
 		Targets: []relay.Target{{Name: "test", Ability: dialect.Ability{Manners: []turn.Manner{turn.Prefill}}}}, Flush: 1,
 	}}
 	dead, err := w.Kill([]byte(decodeLong), func(relaytest.Request) relaytest.Reply {
-		return relaytest.Reply{Chunks: [][]byte{gt(1, "One. ", "t1"), gt(1, "Two. ", ""), gt(1, "Three. ", "")}, Hang: true}
+		return f.reply(relaytest.Reply{Chunks: [][]byte{gt(1, "One. ", "t1"), gt(1, "Two. ", ""), gt(1, "Three. ", "")}, Hang: true})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,12 +191,12 @@ func TestCheckpointsOutliveTheProcess(t *testing.T) {
 		if !bytes.Contains(q.Body, []byte(`"continuationToken":"t1"`)) {
 			t.Errorf("asked for %s", q.Body)
 		}
-		return relaytest.Reply{Chunks: [][]byte{gt(2, "Two. Three. Four.", ""), gend(2)}}
+		return f.reply(relaytest.Reply{Chunks: [][]byte{gt(2, "Two. Three. Four.", ""), gend(2)}})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _, err := relaytest.Fold(gemini.Dialect{}, mustParse(gemini.Dialect{}, []byte(decodeLong)), res.Body)
+	got, err := f.fold(res.Body)
 	if err != nil || string(got.Prose()) != "One. Two. Three. Four." {
 		t.Errorf("%v: %q", err, got.Prose())
 	}

@@ -8,13 +8,15 @@ import (
 
 var (
 	_ dialect.Checkpointer = Dialect{}
+	_ dialect.Checkpointer = Array{}
 	_ dialect.Resumer      = (*Decoder)(nil)
+	_ dialect.Resumer      = (*arrayDecoder)(nil)
 )
 
 // Behind implements dialect.Checkpointer: the answer text behind the newest token. A
 // complete call is not generated twice; nor are thoughts and parts that the client
 // has and nothing here could find again.
-func (Dialect) Behind(said *turn.Snapshot) (text []byte, ok bool) {
+func (grammar) Behind(said *turn.Snapshot) (text []byte, ok bool) {
 	at := lastCheckpoint(said)
 	if at < 0 {
 		return nil, false
