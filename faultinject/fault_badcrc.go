@@ -1,6 +1,10 @@
 package faultinject
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/unbroken-llm/unbroken/eventstream"
+)
 
 // BadCRC sends a frame whose checksum does not match: behind it no boundary of a
 // frame can be trusted, whatever comes (WIRE 1.6).
@@ -14,8 +18,9 @@ const crcOf = 8
 
 // Next implements Fault.
 func (f BadCRC) Next(p Position, chunk []byte) Action {
-	if _, hit := f.At.here(p, chunk); !hit || len(chunk) <= crcOf {
-		return Action{}
+	_, hit := f.At.here(p, chunk)
+	if _, size, err := eventstream.Read(chunk, 0); !hit || err != nil || size == 0 {
+		return Action{} // not here, or no frame: an answer that is not streamed
 	}
 	bad := bytes.Clone(chunk)
 	if f.Prelude {

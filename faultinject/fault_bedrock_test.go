@@ -1,6 +1,7 @@
 package faultinject
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -49,6 +50,14 @@ func TestTextHasNoChecksums(t *testing.T) {
 	s := start(t, Config{Script: MustScript("attempt 1: bad-crc after event 3")})
 	path, body := request(Messages)
 	if got := post(t, s, path, body); got.status != 500 || !strings.Contains(got.body, "needs frames with checksums, but this dialect has text events") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+func TestWholeAnswersHaveNoChecksums(t *testing.T) {
+	s := start(t, Config{Scenario: "text", Script: MustScript("attempt 1: bad-crc at event 1")})
+	path, body := request(Converse)
+	if got := post(t, s, strings.TrimSuffix(path, "-stream"), body); got.status != 200 || !json.Valid([]byte(got.body)) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }
