@@ -366,3 +366,26 @@ func TestGateUnderNewBounds(t *testing.T) {
 		t.Errorf("%d are in, %v", g.live, g.callers)
 	}
 }
+
+// Who waits in line comes in when a reload makes room, and is counted as one of those in flight.
+func TestReloadMakesRoom(t *testing.T) {
+	more := make(chan struct{})
+	p := newProvider(t, func(a *asked) { a.stream(); a.chunk(oc("hi")); <-more; a.chunks(fr("stop"), done); a.end() })
+	s := start(t, p, func(c *Config) { c.MaxStreams, c.QueueWait = 1, patience })
+	first := dial(t, s.addr).post("/v1/chat/completions", chatAsk)
+	p.next()
+	second := dial(t, s.addr).post("/v1/chat/completions", chatAsk)
+	eventually(t, "it waits", func() bool { return s.gate.waiting() == 1 })
+	s.reload(t, func(c *Config) { c.MaxStreams = 2 })
+	p.next()
+	if n := s.Stats().Live; n != 2 {
+		t.Errorf("%d are in flight", n)
+	}
+	close(more)
+	for _, c := range []*client{first, second} {
+		if body, err := allOf(c.response()); err != nil || text(t, body) != "hi" {
+			t.Errorf("%q, %v", body, err)
+		}
+	}
+	eventually(t, "nobody is in flight", func() bool { return s.Stats().Live == 0 })
+}
