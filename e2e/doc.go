@@ -11,6 +11,6 @@
 //
 // The Go clients run in the test's process. The others are in clients/, a Node
 // project with exact versions; one Node process runs all cases, told by lines of
-// JSON. Tests that need it skip without Node or its modules, and fail if
+// JSON. The snippets of docs/CLIENTS.md are programs of their own. Tests that need it skip without Node or its modules, and fail if
 // UNBROKEN_REQUIRE has the word node in it. No test needs a network.
 package e2e

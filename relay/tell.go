@@ -71,9 +71,21 @@ func (f *Follower) grow(b *turn.Block, at int) {
 			f.out = f.d.DropReasoning(f.out, &f.said, at)
 			has.Withdrawn, has.Closed = true, true
 		}
-	case len(b.Text) > len(has.Text):
+	case len(b.Text) > len(has.Text) || len(b.Notes) > len(has.Notes):
 		f.retell(b, at, len(has.Text))
 	}
+}
+
+// notesBehind are the notes of b behind those that has holds: a client is told of each
+// once, however often its text grows.
+func notesBehind(b, has *turn.Block) []byte {
+	if has == nil {
+		return b.Notes
+	}
+	if len(b.Notes) <= len(has.Notes) {
+		return nil
+	}
+	return bytes.TrimPrefix(b.Notes[len(has.Notes):], []byte{','})
 }
 
 // closeBefore closes what the client has open before block i begins. A text's close
@@ -96,8 +108,12 @@ func (f *Follower) closeBefore(i int) {
 func (f *Follower) retell(b *turn.Block, at, from int) {
 	part := *b
 	part.Text = b.Text[from:]
-	grows := f.grows(b)
-	if grows {
+	var has *turn.Block
+	if at >= 0 {
+		has = &f.said.Blocks[at]
+	}
+	part.Notes = notesBehind(b, has)
+	if f.grows(b) {
 		part.Closed = false
 	}
 	alone := turn.Snapshot{Head: f.src.Head, Blocks: []turn.Block{part}}
@@ -107,7 +123,7 @@ func (f *Follower) retell(b *turn.Block, at, from int) {
 	for {
 		e, ok := scan.Next()
 		if !ok {
-			return
+			break
 		}
 		if e.Data == nil {
 			continue
@@ -133,6 +149,17 @@ func (f *Follower) retell(b *turn.Block, at, from int) {
 		for i := range ds {
 			_ = f.said.Fold(ds[i])
 		}
+	}
+	if at >= 0 {
+		noted(b, &f.said.Blocks[at])
+	}
+}
+
+// noted has the client's block hold the notes that no event of its dialect told alone:
+// its end does.
+func noted(b, has *turn.Block) {
+	if len(has.Notes) < len(b.Notes) {
+		has.Notes, has.Extras = bytes.Clone(b.Notes), b.Extras
 	}
 }
 

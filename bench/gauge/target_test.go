@@ -3,6 +3,8 @@ package gauge
 import (
 	"bytes"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -30,5 +32,17 @@ func TestATargetThatRefusesIsToldInItsWords(t *testing.T) {
 	a.Table(&out)
 	if a.Whole != 0 || !strings.Contains(out.String(), "0 of 3 streams whole") || !strings.Contains(out.String(), "3 × status 400") {
 		t.Errorf("%s", out.String())
+	}
+}
+
+// A polite end without the terminal is the break that SDKs take for an answer.
+func TestATargetThatEndsEarlyIsNotWhole(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, Chat.opening()+Chat.word("half of it"))
+	}))
+	defer s.Close()
+	a, err := Aim(within(t), Target{Wire: Chat, URL: s.URL, Model: "m", Requests: 2, Parallel: 1}, io.Discard)
+	if err != nil || a.Whole != 0 || a.Events != 2 || a.Faults["the stream ended early"] != 2 {
+		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -20,12 +20,12 @@ func TestOnlyWhatGrowsAllTheTimeGrows(t *testing.T) {
 		{"nothing", func(int) float64 { return 100 }, false},
 		{"noise", func(i int) float64 { return 100 + noise(i) }, false},
 		{"a saw, as of a collector", func(i int) float64 { return 100 + float64(i%17) }, false},
-		{"a step early on", func(i int) float64 { return 100 + 40*min(1, float64(i/20)) }, false},
+		{"a step early on, which the line takes for a slope", func(i int) float64 { return 100 + 40*min(1, float64(i/50)) }, false},
 		{"a last third that is high by chance, behind a first part that was higher", func(i int) float64 {
 			switch {
-			case i < n/6:
+			case i < n/6-1:
 				return 150
-			case i > 5*n/6-9:
+			case i > 5*n/6-9: // most of it
 				return 125
 			}
 			return 100

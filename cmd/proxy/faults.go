@@ -147,6 +147,7 @@ func listFaults(out io.Writer) error {
 	section("seams:", faultinject.SeamNames())
 	section("variants:", faultinject.VariantNames())
 	section("hosts, for chat:", faultinject.HostNames())
+	section("for instance:", []string{"unbroken faults --scenario tool -e 'attempt 1: rst inside tool-args 2'", "docs/FAULTS.md tells what each does."})
 	_, err := io.WriteString(out, b.String())
 	return err
 }

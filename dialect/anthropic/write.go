@@ -51,14 +51,19 @@ func (d Dialect) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []b
 	return dst
 }
 
-// blockBody renders the text of a block as one delta.
+// blockBody renders the text of a block as one delta, and its citations.
 func blockBody(dst []byte, b *turn.Block) []byte {
 	switch {
 	case b.Kind == turn.Call && len(b.Text) == 0:
-		return blockDelta(dst, b.Index, "input_json_delta", "partial_json", nil)
+		dst = blockDelta(dst, b.Index, "input_json_delta", "partial_json", nil)
 	case len(b.Text) > 0:
 		typ, member := deltaType(b.Kind)
-		return blockDelta(dst, b.Index, typ, member, b.Text)
+		dst = blockDelta(dst, b.Index, typ, member, b.Text)
+	}
+	for _, c := range dialect.Noted(b.Notes, nil) {
+		data := strconv.AppendInt([]byte(`{"type":"content_block_delta","index":`), int64(b.Index), 10)
+		data = append(append(data, `,"delta":{"type":"citations_delta","citation":`...), c...)
+		dst = sse.Append(dst, "content_block_delta", append(data, "}}"...))
 	}
 	return dst
 }

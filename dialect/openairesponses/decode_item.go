@@ -96,7 +96,7 @@ func (d *decoder) claim(dst []turn.Delta, it *wireItem, kind turn.BlockKind, dee
 	p.block = d.blocks
 	d.blocks++
 	it.parts = append(it.parts, p)
-	open := turn.Delta{Kind: turn.Open, Of: kind, Block: p.block, Index: it.index, Stage: added}
+	open := turn.Delta{Kind: turn.Open, Of: kind, Block: p.block, Index: it.index, Stage: added, Part: siblings(kind, it.kind)}
 	if deep {
 		open.Stage |= inner
 	}

@@ -120,6 +120,10 @@ func splice(t *testing.T, said *turn.Snapshot, later []byte) (client []byte) {
 					place[x.Block] = next
 					x.Block, x.Index = next, index
 					next++
+					if x.Part {
+						x.Index--
+						break
+					}
 					index++
 				}
 			case turn.Text, turn.Sign, turn.Extra, turn.Close, turn.Opaque:

@@ -19,6 +19,8 @@
 //	                  what its user saw
 //	breakage_test.go  the faults
 //	agents_test.go    the runs, and a table an agent
+//	documented_test.go
+//	                  the agents as docs/CLIENTS.md sets them up
 //
 // Nothing is asserted about what an agent does alone: that is its own affair, and
 // the table's. Install the agents with the install script beside this file, or do
