@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ func BenchmarkEvents(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "+itoa(len(chatAsk))+"\r\n\r\n"+chatAsk)
+	io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "+strconv.Itoa(len(chatAsk))+"\r\n\r\n"+chatAsk)
 	br := bufio.NewReader(c)
 	step <- struct{}{}
 	for line := ""; !strings.Contains(line, "a word"); {
@@ -80,6 +81,84 @@ func BenchmarkEvents(b *testing.B) {
 	b.StopTimer()
 	c.Close()
 	close(step)
+	_ = s.Shutdown(b.Context())
+	client.Close()
+}
+
+// BenchmarkCalls is the cost of calls that do not stream, one after the other on one
+// connection.
+func BenchmarkCalls(b *testing.B) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	body := `{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"` + strings.Repeat("word ", 200) + `"},"finish_reason":"stop"}]}`
+	reply := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				br := bufio.NewReader(c)
+				for {
+					n := 0
+					for {
+						line, err := br.ReadSlice('\n')
+						if err != nil {
+							return
+						}
+						if v, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+							n, _ = strconv.Atoi(strings.TrimSpace(string(v)))
+						}
+						if len(line) == 2 {
+							break
+						}
+					}
+					if _, err := br.Discard(n); err != nil {
+						return
+					}
+					if _, err := io.WriteString(c, reply); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	client := upstream.New(upstream.Config{Proxy: upstream.NoProxy})
+	s, err := New(Config{Upstreams: []Upstream{{Name: "openai", URL: "http://" + l.Addr().String()}}, Client: client})
+	if err != nil {
+		b.Fatal(err)
+	}
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go s.Serve(front)
+	c, err := net.Dial("tcp", front.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	ask := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", 2000) + `"}]}`
+	request := []byte("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(ask)) + "\r\n\r\n" + ask)
+	br := bufio.NewReader(c)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Write(request); err != nil {
+			b.Fatal(err)
+		}
+		res, err := http.ReadResponse(br, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, res.Body); err != nil || int(n) != len(body) {
+			b.Fatal(n, err)
+		}
+	}
+	c.Close()
 	_ = s.Shutdown(b.Context())
 	client.Close()
 }

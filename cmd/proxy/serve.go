@@ -62,6 +62,7 @@ func serve(ctx context.Context, env environment, read func() *loading) (err erro
 	if s.ledger {
 		w.proxy.Ledger = seen.metrics.Ledger(kept.runs)
 	}
+	paceGC()
 	srv, err := proxy.New(w.proxy)
 	if err != nil {
 		return err
