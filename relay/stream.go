@@ -86,7 +86,7 @@ type Stream struct {
 	schemed bool
 
 	// time
-	began, lastOut, lastNew, holdFrom, wakeAt, graceAt, dirtyAt, linedUp time.Time
+	began, lastOut, lastNew, holdFrom, wakeAt, graceAt, flushedAt, linedUp time.Time
 
 	// checkpoint
 	mark    turn.Mark
@@ -172,7 +172,7 @@ func (s *Stream) Deadline() time.Time {
 		sooner(s.holdFrom.Add(s.cfg.Hold))
 	}
 	if (s.gate || s.folding.on()) && s.dirty > 0 {
-		sooner(s.dirtyAt.Add(s.cfg.Flush))
+		sooner(s.flushedAt.Add(s.cfg.Flush))
 	}
 	return d
 }
@@ -285,7 +285,9 @@ func (s *Stream) persist() {
 	if s.dirty == 0 && !s.durable && !s.flush {
 		return
 	}
-	if !s.durable && !s.flush && s.dirty < s.cfg.FlushBytes && s.now.Before(s.dirtyAt.Add(s.cfg.Flush)) {
+	// What comes after a pause goes at once: to be roused for it later would cost a slow
+	// stream as much as its events do.
+	if !s.durable && !s.flush && s.dirty < s.cfg.FlushBytes && s.now.Before(s.flushedAt.Add(s.cfg.Flush)) {
 		return
 	}
 	if !s.caughtUp() {
@@ -295,16 +297,11 @@ func (s *Stream) persist() {
 	s.log = s.said.AppendSince(s.log, &s.mark)
 	s.fx.Persist = Persist{Offset: s.offset, Log: s.log, Durable: s.durable}
 	s.offset += int64(len(s.log))
-	s.dirty = 0
+	s.dirty, s.flushedAt = 0, s.now
 }
 
 // touch says that n bytes of said are newer than the checkpoint.
-func (s *Stream) touch(n int) {
-	if s.dirty == 0 {
-		s.dirtyAt = s.now
-	}
-	s.dirty += n
-}
+func (s *Stream) touch(n int) { s.dirty += n }
 
 func (s *Stream) note(n Note) {
 	n.At, n.Attempt, n.Target = s.now, s.attempt, s.target
