@@ -1,6 +1,6 @@
 // Package statuspage shows a person what the proxy does now: live streams, recoveries
-// as they happen, the last hour, upstreams, the store, and the runs of the ledger with
-// what recovery would do and why.
+// as they happen, the last hour, upstreams, the store, the state of the configuration, and
+// the runs of the ledger with what recovery would do and why.
 //
 // Its law: it reads and never decides. All it serves is embedded, loads nothing from
 // anywhere else, and changes nothing: every route is a GET. What clients, models and

@@ -293,6 +293,40 @@ func TestStatusPageAsksForTheToken(t *testing.T) {
 	b.until("this tab remembers", live)
 }
 
+// The page tells what is in force since when, what waits for a restart, and why a changed
+// file was refused, in words that stay text.
+func TestStatusPageTellsOfTheConfiguration(t *testing.T) {
+	b := openBrowser(t)
+	name := writtenFile(t, "idle: 30s")
+	s := serveHere(t, breakable(t, 0), "--config", name)
+	change := func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const section, word = `document.querySelector("#config").innerText`, `document.querySelector("#config-word")`
+	b.do("open", chromedp.EmulateViewport(1200, 900), chromedp.Navigate(s.admin+"/status"))
+	b.until("it names the file, and nothing waits", fmt.Sprintf(`%s.includes(%q) && /none yet/.test(%[1]s) && /restart\s+nothing/.test(%[1]s) && %[3]s.hidden`, section, name, word))
+
+	change("idle: 40s\nmax_header: 48KiB")
+	b.until("the change was taken, and a part of it waits", `/1 taken, 0 refused/.test(`+section+`) && /max_header/.test(`+section+`) && /1 changed setting waits for a restart/.test(`+word+`.innerText)`)
+	b.pictures("pending")
+
+	hostile := `<img src=x onerror=alert(1)>`
+	change("idle: '" + hostile + "'\nheders: 3s")
+	b.until("the change was refused, and why", fmt.Sprintf(`/1 taken, 1 refused/.test(%s) && %[1]s.includes(%q) && %[1]s.includes("did you mean headers?") && /refused/.test(%[3]s.innerText)`, section, hostile, word))
+	if n := is[int](b, `document.querySelectorAll("main img").length`); n != 0 {
+		t.Errorf("%d elements were made of what a file says", n)
+	}
+	b.pictures("refused")
+	b.do("see why, by keys", chromedp.Focus("#config-word a"), chromedp.KeyEvent("\r"))
+	b.until("the section is reached", `location.hash === "#config" && document.activeElement.id === "config" && !document.querySelector("#overview").hidden`)
+
+	change("idle: 30s")
+	b.until("all is well again", `/2 taken, 1 refused/.test(`+section+`) && `+word+`.hidden && document.querySelectorAll("#config li").length === 0`)
+	b.quiet()
+}
+
 // A run's view tells its steps, its batch, and what recovery would do and why.
 func TestStatusPageShowsARun(t *testing.T) {
 	b := openBrowser(t)

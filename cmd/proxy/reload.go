@@ -56,8 +56,9 @@ type reloadState struct {
 	// Accepted and Refused count reloads.
 	Accepted int64 `json:"accepted"`
 	Refused  int64 `json:"refused"`
-	// Problems are those of the last reload, if it was refused.
-	Problems []string `json:"problems"`
+	// Problems are those of the last reload, if it was refused, which it was at RefusedAt.
+	Problems  []string   `json:"problems"`
+	RefusedAt *time.Time `json:"refused_at,omitempty"`
 	// Pending are settings whose change waits for a restart.
 	Pending []string `json:"pending"`
 }
@@ -146,16 +147,18 @@ func (r *reloader) reload(why string) {
 	r.current = next
 	r.mu.Lock()
 	r.st.Accepted++
-	r.st.Loaded, r.st.Problems, r.st.Pending = time.Now(), []string{}, pending
+	r.st.Loaded, r.st.Problems, r.st.RefusedAt, r.st.Pending = time.Now(), []string{}, nil, pending
 	r.mu.Unlock()
 	log.Info("the configuration is reloaded", "why", why, "changed", slices.DeleteFunc(changed, func(key string) bool { return slices.Contains(pending, key) }))
 	r.h.level.Set(next.settings.logLevel) // last: what was just said is to be heard
 }
 
 func (r *reloader) refused(ps problems) {
+	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.st.Refused++
+	r.st.RefusedAt = &now
 	r.st.Problems = make([]string, len(ps))
 	for i, p := range ps {
 		r.st.Problems[i] = p.String()

@@ -204,7 +204,7 @@ func TestReloadReadsWhatItHasNotRead(t *testing.T) {
 	r := newReloader(&house{log: slog.New(slog.DiscardHandler)}, read(), read)
 	write("idle: later")
 	r.reload("a test")
-	if st := r.state(); st.Refused != 1 || len(st.Problems) != 1 || !strings.Contains(st.Problems[0], "later") {
+	if st := r.state(); st.Refused != 1 || len(st.Problems) != 1 || st.RefusedAt == nil || !strings.Contains(st.Problems[0], "later") {
 		t.Fatalf("%+v", st)
 	}
 	if r.files.some() || r.files.some() {

@@ -2,6 +2,7 @@ import { $, el, table, lasting, count, clock, words, chip } from "./dom.js";
 import { chart, add, most } from "./chart.js";
 import { get, keepToken, Denied } from "./api.js";
 import { row } from "./feed.js";
+import { config } from "./config.js";
 import { runs } from "./runs.js";
 
 const often = 1000, seldom = 15000; // ms between questions, when all is well and at most
@@ -73,6 +74,7 @@ function show(t) {
   lives(t);
   upstreams(t.status);
   store(t.status.store);
+  config(t.status.config);
 }
 
 function past(t) {
