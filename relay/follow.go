@@ -2,7 +2,9 @@ package relay
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -30,6 +32,7 @@ type Follower struct {
 	src  turn.Snapshot
 	rest []byte // the beginning of a chunk
 	over bool   // nothing will be added
+	anew bool   // it is not to be told but asked for again
 
 	// the client's side
 	said  turn.Snapshot // the message as the client has it
@@ -103,8 +106,25 @@ func (f *Follower) Read(more []byte, settled bool) error {
 	for len(f.place) < len(f.src.Blocks) {
 		f.place = append(f.place, -1)
 	}
+	return f.whetherTold(settled)
+}
+
+// whetherTold refuses a turn of which something was not kept: a poorer answer that
+// looks whole is none. One that was left unfinished, and of which this client has
+// nothing and nobody a call that may have run, is asked for again instead.
+func (f *Follower) whetherTold(settled bool) error {
+	untold := slices.ContainsFunc(f.src.Blocks, func(b turn.Block) bool { return b.Live() && b.Stage&turn.Untold != 0 })
+	calls, _ := f.src.Calls()
+	f.anew = untold && settled && !f.gate && calls == 0 && !f.src.Finished()
+	if untold && !f.anew {
+		return ErrUntold
+	}
 	return nil
 }
+
+// ErrUntold: the turn holds something that was too much to be kept
+// ([dialect.KeepLimit]), so that it cannot be told again as it was.
+var ErrUntold = errors.New("follow turn: a part of it is too large to be told again")
 
 var errTakenBack = fmt.Errorf("follow turn: the turn took back what this client has")
 
@@ -112,7 +132,7 @@ var errTakenBack = fmt.Errorf("follow turn: the turn took back what this client 
 // nothing more. Slices are valid until the next call.
 func (f *Follower) Next(now time.Time) (fx Effects) {
 	f.now = now
-	if f.ended {
+	if f.ended || f.anew {
 		return fx
 	}
 	f.out = f.out[:0]
@@ -202,7 +222,7 @@ func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
 		s.goOn()
 		return s, s.end()
 	}
-	if f.folding.on() {
+	if f.folding.on() && !f.anew {
 		s.carryOn(f.src.Clone())
 		return s, s.end()
 	}

@@ -65,6 +65,8 @@ func (f *Follower) grows(b *turn.Block) bool {
 func (f *Follower) grow(b *turn.Block, at int) {
 	has := &f.said.Blocks[at]
 	switch {
+	case has.Closed && f.traits.IndexCallsOnly && len(b.Notes) > len(has.Notes):
+		f.annotate(b, at)
 	case has.Closed:
 	case b.Withdrawn:
 		if !has.Withdrawn {
@@ -74,6 +76,14 @@ func (f *Follower) grow(b *turn.Block, at int) {
 	case len(b.Text) > len(has.Text) || len(b.Notes) > len(has.Notes):
 		f.retell(b, at, len(has.Text))
 	}
+}
+
+// annotate tells what came beside a block that is closed, on a wire whose extras do not
+// name their block.
+func (f *Follower) annotate(b *turn.Block, at int) {
+	aside := turn.Block{Kind: turn.Prose, Choice: b.Choice, Notes: b.Notes}
+	f.retell(&aside, at, 0)
+	noted(b, &f.said.Blocks[at])
 }
 
 // notesBehind are the notes of b behind those that has holds: a client is told of each
@@ -184,6 +194,10 @@ func (f *Follower) own(ds []turn.Delta, b *turn.Block, at *int) {
 				d.Kind = turn.Skip
 			}
 		case turn.Skip:
+		case turn.Pulse:
+			if !f.traits.IndexCallsOnly { // there it says nothing, and it may stand between what does (gemini)
+				d.Kind = turn.Skip
+			}
 		default:
 			d.Kind = turn.Skip
 		}

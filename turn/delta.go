@@ -73,6 +73,10 @@ type Delta struct {
 	Fault  *WireFault
 }
 
+// Untold is the bit of [Block].Stage that no dialect has for itself: the block holds
+// an extra that was too much to be kept, so that it cannot be told again as it was.
+const Untold uint8 = 1 << 7
+
 // BlockKind is what a block holds.
 type BlockKind uint8
 

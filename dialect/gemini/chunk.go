@@ -68,6 +68,8 @@ type candidate struct {
 	finish []byte // string body; nil: none
 	token  []byte // raw string
 	extra  bool   // something that is not text and belongs to it
+
+	remarks bool // something that is about it as a whole (isRemark)
 }
 
 func readCandidate(raw []byte) (candidate, error) {
@@ -99,6 +101,8 @@ func readCandidate(raw []byte) (candidate, error) {
 			}
 		case "groundingMetadata", "citationMetadata", "urlContextMetadata", "logprobsResult":
 			c.extra = c.extra || filled(val)
+		default:
+			c.remarks = true
 		}
 	}
 	if w.Err() != nil {

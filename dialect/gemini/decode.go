@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
@@ -19,7 +20,8 @@ type Decoder struct {
 	calls      int // calls opened so far: the index of the next
 	lanes      []lane
 	out        []turn.Delta
-	gap        int   // boundaries between groups that no delta has followed yet
+	gap        int // boundaries between groups that no delta has followed yet
+	kept       dialect.Keeping
 	lost       error // a chunk broke off after it had changed the lanes
 }
 
@@ -28,11 +30,12 @@ type Decoder struct {
 type lane struct {
 	index    int
 	open     int // ordinal of the flowing block, -1: none
-	last     int // ordinal of the last block, -1: none
+	last     int // ordinal of the last block that says something, -1: none
 	kind     turn.BlockKind
 	called   bool // a client-side call was said
 	finished bool
 	call     *streamed // a call whose arguments are still arriving
+	noted    []byte    // what stood beside the parts when it was noted last
 }
 
 // Decode implements dialect.Decoder. In one chunk the order is: head, then for
@@ -165,12 +168,8 @@ func (d *Decoder) candidate(raw, data []byte, failed bool) error {
 			return ErrMalformed
 		}
 	}
-	if c.extra {
-		n := l.last
-		if n < 0 {
-			n = d.flow(l, turn.Prose)
-		}
-		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: n, Raw: data})
+	if c.extra || c.remarks && c.finish != nil && l.last >= 0 && !failed {
+		d.note(l, &c, raw, data)
 	}
 	if c.token != nil {
 		d.mark(l, c.token)
@@ -231,7 +230,9 @@ func (d *Decoder) mark(l *lane, token []byte) {
 	if d.id != nil {
 		b = append(append(b, `,"responseId":`...), d.id...)
 	}
+	last := l.last
 	d.whole(l, turn.Delta{Of: turn.Prose, Raw: append(b, '}')})
+	l.last = last // nothing is said in it that anything could stand beside
 }
 
 // item is a part that is whole and neither text nor a call of the caller's.

@@ -5,7 +5,8 @@ import (
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
-// Replay implements dialect.Writer: a chunk for each block. A call that the
+// Replay implements dialect.Writer: a chunk for each block, and
+// behind it what was noted of it. A call that the
 // provider ended before its arguments were whole is rendered as it began.
 func (Dialect) Replay(dst []byte, _ *dialect.Request, said *turn.Snapshot) []byte {
 	id := identify(said.Head)
@@ -22,6 +23,7 @@ func (Dialect) Replay(dst []byte, _ *dialect.Request, said *turn.Snapshot) []byt
 		if part != nil {
 			dst = frame(dst, said, nil, id.chunk(b.Choice, part, "", nil))
 		}
+		dst = notes(dst, said, &id, b)
 	}
 	if len(dst) == before {
 		return frame(dst, said, nil, id.chunk(0, textPart(nil), "", nil))

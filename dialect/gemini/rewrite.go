@@ -172,7 +172,13 @@ func (w *rewriter) candidate(dst, raw []byte, g *groups) []byte {
 	if len(parts) == 0 {
 		parts = textPart(nil) // a content without parts is none to some
 	}
-	extra, finish, joint := w.behind(g.next(), c.index)
+	extra, finish := w.behind(g.next(), c.index)
+	var joint *turn.Joint
+	if extra != nil {
+		if joint = extra.Joint; joint != nil && extra.Keep {
+			extra.Raw = object(nil, extra.Raw, func(dst, key, val []byte) ([]byte, bool) { return cited(dst, key, val, joint), true })
+		}
+	}
 	return object(dst, raw, func(dst, key, val []byte) ([]byte, bool) {
 		switch string(key) {
 		case "content":
@@ -185,29 +191,31 @@ func (w *rewriter) candidate(dst, raw []byte, g *groups) []byte {
 				}
 				return append(dst, val...), true
 			}), true
-		case "finishReason", "finishMessage":
+		case "finishReason":
 			return append(dst, val...), finish || c.finish == nil && jsonwalk.IsNull(val)
+		case "finishMessage":
+			return append(dst, val...), finish || c.finish == nil
 		case "continuationToken":
 			return dst, false
 		}
 		if isExtra(key) && filled(val) {
-			return cited(dst, key, val, joint), extra
+			return cited(dst, key, val, joint), extra != nil
 		}
 		return append(dst, val...), true
 	})
 }
 
 // behind reads what is left of the group that belongs to a candidate itself.
-func (w *rewriter) behind(group []turn.Delta, choice int) (extra, finish bool, joint *turn.Joint) {
+func (w *rewriter) behind(group []turn.Delta, choice int) (extra *turn.Delta, finish bool) {
 	for i := range group {
 		switch group[i].Kind {
 		case turn.Extra:
-			extra, joint = true, group[i].Joint
+			extra = &group[i]
 		case turn.Finish:
 			finish = choice >= len(w.said.Ends) || w.said.Ends[choice].Why == turn.Unfinished
 		}
 	}
-	return extra, finish, joint
+	return extra, finish
 }
 
 // appendPart renders what is left of a part, nothing if that is nothing.

@@ -2,7 +2,9 @@ package interactions
 
 import (
 	"bytes"
+	"slices"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
@@ -13,6 +15,7 @@ type Decoder struct {
 	begun, finished bool
 	called          bool
 	steps           []wireStep
+	kept            dialect.Keeping
 	track
 }
 
@@ -155,7 +158,9 @@ func (d *Decoder) delta(dst []turn.Delta, f *frame, data []byte) ([]turn.Delta, 
 		// An annotation, a picture, what a hosted tool answered.
 		x := turn.Delta{Kind: turn.Extra, Block: n, Raw: data}
 		if notes := jsonwalk.Get(f.delta, "annotations"); filled(notes) {
-			x.Keep, x.Raw = true, bytes.TrimSpace(notes[1:len(notes)-1])
+			d.kept.Keep(&x, bytes.TrimSpace(notes[1:len(notes)-1]))
+		} else {
+			d.kept.Keep(&x, slices.Concat([]byte{'['}, f.delta, []byte{']'})) // no annotation is an array
 		}
 		return append(dst, x), nil
 	case len(body) == 0:

@@ -60,10 +60,22 @@ func open(dst []byte, b *turn.Block) []byte {
 	if len(b.Text) > 0 {
 		dst = stepDelta(dst, b.Index, turn.Text, b.Kind, b.Text)
 	}
+	for _, n := range dialect.Noted(b.Notes, nil) {
+		dst = event(dst, "step.delta", `"index":`+strconv.Itoa(b.Index)+`,"delta":`, noted(n))
+	}
 	if b.Kind == turn.Reasoning && b.Closed && len(b.Signature) > 0 {
 		dst = stepDelta(dst, b.Index, turn.Sign, b.Kind, b.Signature)
 	}
 	return dst
+}
+
+// noted is the delta that a block's note was kept of: an annotation, or in brackets
+// another delta as it came (Decoder.Decode).
+func noted(n []byte) []byte {
+	if jsonwalk.KindOf(n) == jsonwalk.KindArray {
+		return n[1 : len(n)-1]
+	}
+	return append(append([]byte(`{"type":"text_annotation_delta","annotations":[`), n...), "]}"...)
 }
 
 // Emit implements dialect.Writer. A call that is not complete renders nothing.

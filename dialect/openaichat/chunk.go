@@ -17,7 +17,9 @@ var (
 // chunk is the top level of an event. All fields are raw values; absent and null
 // are nil.
 type chunk struct {
-	id, object, choices, usage, groq, citations []byte
+	id, object, choices, usage, groq []byte
+
+	beside []beside // structures that nothing here reads: the sources of an answer
 
 	// An error has many shapes: a truthy member error, or its fields at the top.
 	fault, message, typ, code, detail []byte
@@ -41,8 +43,6 @@ func readChunk(data []byte) (chunk, error) {
 			c.usage = val
 		case "x_groq":
 			c.groq = val
-		case "citations":
-			c.citations = val
 		case "error":
 			if truthy(val) {
 				c.fault = val
@@ -55,6 +55,10 @@ func readChunk(data []byte) (chunk, error) {
 			c.code = val
 		case "detail":
 			c.detail = val
+		case "citations", "search_results", "images", "related_questions", "videos":
+			if filled(val) {
+				c.beside = append(c.beside, beside{inChunk, key, val})
+			}
 		}
 	}
 	if w.Err() != nil {
@@ -127,7 +131,7 @@ type spokenDelta struct {
 	content, refusal                     []byte
 	reasoningContent, reasoning, details []byte
 	calls, function, audio, annotations  []byte
-	strange                              bool // something said in a member we do not know
+	beside                               []beside // said in members that we do not know
 }
 
 func readDelta(raw []byte) (spokenDelta, error) {
@@ -162,7 +166,9 @@ func readDelta(raw []byte) (spokenDelta, error) {
 		default:
 			// Flags and counters (role, channel, Mistral's index) are scalars; a
 			// structure is content of a later year (Groq's executed_tools).
-			d.strange = d.strange || filled(val)
+			if filled(val) {
+				d.beside = append(d.beside, beside{inDelta, key, val})
+			}
 		}
 	}
 	if w.Err() != nil {
@@ -207,6 +213,9 @@ var (
 	nameThinking         = []byte("thinking")
 	nameAudio            = []byte("audio")
 	nameFunction         = []byte("function_call")
+	nameContent          = []byte("content")
+	nameAnnotations      = []byte("annotations")
+	nameLogprobs         = []byte("logprobs")
 )
 
 // readDetail reads one element of reasoning_details (OpenRouter, Snowflake): its
@@ -225,6 +234,23 @@ func readDetail(raw []byte) (body []byte, sealed bool) {
 	}
 	return body, sealed
 }
+
+// wordless is a list of details without their words, which are the block's: what is
+// left is what seals them.
+func wordless(details []byte) []byte {
+	return mapped(details, func(_ int, el []byte) []byte {
+		for _, key := range [...]string{"text", "summary"} {
+			if body, ok := jsonwalk.String(jsonwalk.Get(el, key)); ok && len(body) > 0 {
+				el = jsonwalk.SetMember(nil, el, key, []byte(`""`))
+			}
+		}
+		return el
+	})
+}
+
+// detailed is the bit of a reasoning block's Stage that says that its words came in
+// reasoning_details, too.
+const detailed uint8 = 1
 
 // part is one element of a content list.
 type part struct {

@@ -3,6 +3,7 @@ package openaichat
 import (
 	"bytes"
 
+	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
@@ -12,8 +13,9 @@ import (
 type Decoder struct {
 	texts      bool // see Wire
 	identified bool // the head was seen
-	cited      bool // top-level citations were noted
 	blocks     int  // blocks opened so far
+	kept       dialect.Keeping
+	cited      []beside // members of chunks that were noted, as they came last
 	lanes      []lane
 	out        []turn.Delta // what Decode appends to
 	lost       error        // a chunk broke off after it had changed the lanes
@@ -116,7 +118,7 @@ func (d *Decoder) chunk(c *chunk, data []byte, failed bool) error {
 			return ErrMalformed
 		}
 	}
-	d.cite(c, data)
+	d.cite(c)
 	d.count(c.usage)
 	if c.usage == nil && c.groq != nil {
 		d.count(jsonwalk.Get(c.groq, "usage"))
@@ -148,11 +150,11 @@ func (d *Decoder) choice(raw []byte, c *chunk, data []byte, failed *bool) (stran
 		c.fault, *failed = ch.fault, true
 	}
 	l := d.lane(ch.index)
-	d.think(l, &s, data)
+	d.think(l, &s)
 	if d.texts && ch.text != nil {
 		s.content = ch.text
 	}
-	d.answer(l, s.content, data)
+	d.answer(l, s.content)
 	if body, ok := jsonwalk.String(s.refusal); ok {
 		d.say(l, turn.Refusal, nil, body)
 	}
@@ -167,7 +169,7 @@ func (d *Decoder) choice(raw []byte, c *chunk, data []byte, failed *bool) (stran
 			return false, ErrMalformed
 		}
 	}
-	d.attach(l, &ch, &s, data)
+	d.attach(l, &ch, &s)
 	if len(ch.finish) > 0 && !l.finished && !*failed {
 		l.finished = true
 		why := finishWhy(ch.finish, ch.native)
@@ -179,15 +181,17 @@ func (d *Decoder) choice(raw []byte, c *chunk, data []byte, failed *bool) (stran
 	if c.usage == nil {
 		d.count(ch.usage) // Moonshot
 	}
-	return ch.strange || ch.text != nil && ch.delta == nil && !d.texts || s.strange, nil
+	return ch.strange || ch.text != nil && ch.delta == nil && !d.texts || len(s.beside) > 0, nil
 }
 
 // think reads the reasoning of a delta, in whichever member it comes.
-func (d *Decoder) think(l *lane, s *spokenDelta, data []byte) {
+func (d *Decoder) think(l *lane, s *spokenDelta) {
 	body, name := s.thought()
-	d.say(l, turn.Reasoning, name, body)
-	if s.details == nil {
+	if d.say(l, turn.Reasoning, name, body); s.details == nil {
 		return
+	}
+	if len(body) > 0 {
+		d.out[len(d.out)-1].Stage = detailed
 	}
 	sealed := false
 	e := jsonwalk.Elements(s.details)
@@ -203,12 +207,12 @@ func (d *Decoder) think(l *lane, s *spokenDelta, data []byte) {
 		if n < 0 {
 			n = d.flow(l, turn.Reasoning, nameDetails)
 		}
-		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: n, Raw: data})
+		d.note(l, n, beside{inDelta, nameDetails, wordless(s.details)})
 	}
 }
 
 // answer reads content: a string, or a list of parts (Mistral).
-func (d *Decoder) answer(l *lane, content, data []byte) {
+func (d *Decoder) answer(l *lane, content []byte) {
 	if body, ok := jsonwalk.String(content); ok {
 		d.say(l, turn.Prose, nil, body)
 		return
@@ -226,51 +230,49 @@ func (d *Decoder) answer(l *lane, content, data []byte) {
 				d.say(l, turn.Reasoning, nameThinking, readPart(inner).body)
 			}
 		default: // an image, a reference
-			d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: d.flow(l, turn.Prose, nil), Raw: data})
+			d.note(l, d.flow(l, turn.Prose, nil), beside{inDelta, nameContent, appendList(nil, [][]byte{raw})})
 		}
 	}
 }
 
 // attach notes what stands beside the text and cannot be continued.
-func (d *Decoder) attach(l *lane, ch *choice, s *spokenDelta, data []byte) {
+func (d *Decoder) attach(l *lane, ch *choice, s *spokenDelta) {
 	if s.function != nil {
 		// The call form of 2023, which nothing rebuilds: it passes as it is.
-		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: d.flow(l, turn.Unknown, nameFunction), Raw: data})
+		d.note(l, d.flow(l, turn.Unknown, nameFunction), beside{inDelta, nameFunction, s.function})
 	}
 	if s.audio != nil {
-		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: d.flow(l, turn.Unknown, nameAudio), Raw: data})
+		d.note(l, d.flow(l, turn.Unknown, nameAudio), beside{inDelta, nameAudio, s.audio})
 	}
-	noted := filled(s.annotations)
-	if noted || ch.logprobs != nil && hasLogprobs(ch.logprobs) {
-		n := l.open
-		if n < 0 && l.finished {
-			return // nothing is open any longer that it could belong to
-		}
-		if n < 0 {
-			n = d.flow(l, turn.Prose, nil)
-		}
-		x := turn.Delta{Kind: turn.Extra, Choice: l.index, Block: n, Raw: data}
-		if noted {
-			x.Keep, x.Raw = true, inside(s.annotations)
-		}
+	likely := ch.logprobs != nil && hasLogprobs(ch.logprobs)
+	cites := filled(s.annotations)
+	l.wait(s.beside)
+	n, about := l.open, likely || cites
+	if n < 0 && (l.finished || !about) {
+		n = l.last
+	}
+	if !about && (len(l.waiting) == 0 || n < 0 && len(ch.finish) == 0) {
+		return
+	}
+	if n < 0 {
+		n = d.flow(l, turn.Prose, nil)
+	}
+	if cites {
+		x := turn.Delta{Kind: turn.Extra, Choice: l.index, Block: n, Raw: s.annotations}
+		d.kept.Keep(&x, inside(s.annotations))
 		d.put(x)
 	}
+	if likely {
+		d.note(l, n, beside{inChoice, nameLogprobs, ch.logprobs})
+	}
+	for _, b := range l.waiting {
+		d.note(l, n, b)
+	}
+	l.waiting = nil
 }
 
 // inside is what stands between the brackets of an array.
 func inside(array []byte) []byte { return bytes.TrimSpace(array[1 : len(array)-1]) }
-
-// cite notes the citations of a whole answer (Perplexity and xAI repeat the list
-// in many chunks), once and only when there is an answer to attach them to.
-func (d *Decoder) cite(c *chunk, data []byte) {
-	if d.cited || c.citations == nil || len(d.lanes) == 0 || !filled(c.citations) {
-		return
-	}
-	if l := &d.lanes[0]; l.open >= 0 && l.kind == turn.Prose {
-		d.cited = true
-		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: l.open, Raw: data})
-	}
-}
 
 func (d *Decoder) count(raw []byte) {
 	if u, ok := readUsage(raw); ok {

@@ -60,6 +60,17 @@ func (id *identity) value(i int) []byte {
 
 // chunk renders a chunk of our own: its choices and, when given, its usage.
 func (id *identity) chunk(dst, choices, usage []byte) []byte {
+	return sse.Append(dst, "", append(id.members(choices, usage), '}'))
+}
+
+// chunkWith renders a chunk of our own with one more member.
+func (id *identity) chunkWith(dst, choices []byte, b beside) []byte {
+	c := append(id.members(choices, nil), ',')
+	return sse.Append(dst, "", append(appendMember(c, string(b.member), b.value), '}'))
+}
+
+// members renders a chunk but for its last brace.
+func (id *identity) members(choices, usage []byte) []byte {
 	b := []byte{'{'}
 	for i, key := range identityKeys {
 		if v := id.value(i); v != nil {
@@ -73,7 +84,7 @@ func (id *identity) chunk(dst, choices, usage []byte) []byte {
 	case id.nullUsage:
 		b = append(b, `,"usage":null`...)
 	}
-	return sse.Append(dst, "", append(b, '}'))
+	return b
 }
 
 // hasRole reports whether the client has seen who speaks in a choice: the role

@@ -1,6 +1,10 @@
 package openaichat
 
-import "github.com/unbroken-llm/unbroken/turn"
+import (
+	"bytes"
+
+	"github.com/unbroken-llm/unbroken/turn"
+)
 
 // lane is what is open in one choice. Chat says neither where a block begins nor
 // where it ends, so the lane decides:
@@ -14,9 +18,18 @@ type lane struct {
 	open     int // ordinal of the flowing block, -1: none
 	kind     turn.BlockKind
 	name     []byte // static
+	last     int    // ordinal of the last text, -1: none
 	thought  int    // ordinal of the last reasoning block, -1: none
 	finished bool
 	calls    []call
+	waiting  []beside // what nothing is there for yet that it could stand beside
+}
+
+// wait keeps what stands beside no text until there is one.
+func (l *lane) wait(bs []beside) {
+	for _, b := range bs {
+		l.waiting = append(l.waiting, beside{b.at, bytes.Clone(b.member), bytes.Clone(b.value)})
+	}
 }
 
 // lane returns the lane of a choice. The pointer is good until the next call.
@@ -26,7 +39,7 @@ func (d *Decoder) lane(index int) *lane {
 			return &d.lanes[i]
 		}
 	}
-	d.lanes = append(d.lanes, lane{index: index, open: -1, thought: -1})
+	d.lanes = append(d.lanes, lane{index: index, open: -1, last: -1, thought: -1})
 	return &d.lanes[len(d.lanes)-1]
 }
 
@@ -44,7 +57,7 @@ func (d *Decoder) flow(l *lane, kind turn.BlockKind, name []byte) int {
 		return l.open
 	}
 	d.shut(l)
-	l.open, l.kind, l.name = d.blocks, kind, name
+	l.open, l.last, l.kind, l.name = d.blocks, d.blocks, kind, name
 	if kind == turn.Reasoning {
 		l.thought = d.blocks
 	}

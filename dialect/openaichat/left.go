@@ -48,7 +48,7 @@ func (w *rewriter) left(choice int) left {
 
 func (w *rewriter) add(l *left, d *turn.Delta) {
 	kind, index := w.block(d)
-	if d.Kind == turn.Extra && d.Keep {
+	if d.Kind == turn.Extra && d.Keep && !isBeside(d.Raw) {
 		w.cite(l, d)
 		l.extra = l.extra || len(l.notes) > 0
 		return

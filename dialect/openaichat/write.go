@@ -23,6 +23,9 @@ func (w Wire) Emit(dst []byte, _ *dialect.Request, said *turn.Snapshot, n int) [
 			key = b.Name
 		}
 		d = appendMember(d, key, appendQuoted(nil, b.Text))
+		if b.Stage&detailed != 0 || b.Name == string(nameDetails) {
+			d = appendMember(append(d, ','), string(nameDetails), appendDetails(nil, b.Text))
+		}
 	case turn.Refusal:
 		d = appendMember(d, "refusal", appendQuoted(nil, b.Text))
 	case turn.Call, turn.CustomCall:
@@ -44,9 +47,17 @@ func (w Wire) Emit(dst []byte, _ *dialect.Request, said *turn.Snapshot, n int) [
 func (w Wire) Replay(dst []byte, r *dialect.Request, said *turn.Snapshot) []byte {
 	before := len(dst)
 	for n := range said.Blocks {
-		if b := &said.Blocks[n]; b.Live() {
+		b := &said.Blocks[n]
+		if !b.Live() {
+			continue
+		}
+		was := len(dst)
+		if b.Kind != turn.Prose || len(b.Text) > 0 || len(b.Notes) == 0 {
 			dst = w.Emit(dst, r, said, n)
 		}
+		alone := *said
+		alone.Blocks = said.Blocks[:n]
+		dst = w.besides(dst, said.Head, b, len(dst) == was && !hasRole(&alone, b.Choice))
 	}
 	if len(dst) == before {
 		id := w.identify(said.Head)
