@@ -95,11 +95,17 @@ func (f *faultsFlags) run(ctx context.Context, env environment) error {
 
 // config builds the provider's configuration.
 func (f *faultsFlags) config(env environment) (c faultinject.Config, err error) {
-	lines := strings.Join(f.lines, "\n") + "\n"
+	lines := ""
+	for _, l := range f.lines {
+		lines += l + "\n"
+	}
 	if f.script != "" {
 		b, err := os.ReadFile(f.script)
 		if err != nil {
 			return c, fmt.Errorf("--script %s cannot be read: %s", f.script, plain(err))
+		}
+		if _, err := faultinject.ParseScript(b); err != nil { // alone, so that the lines are the file's own
+			return c, fmt.Errorf("--script %s: %w", f.script, err)
 		}
 		lines += string(b)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,7 @@ func readFile(name string) ([]entry, problems) {
 	if len(b) > maxFile {
 		return nil, problems{{at, "is too large for a configuration"}}
 	}
+	b = bytes.TrimPrefix(b, []byte("\uFEFF")) // editors on Windows begin files with it
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
 		return nil, problems{syntax(name, err)}

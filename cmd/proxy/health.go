@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -38,13 +39,13 @@ func newHealth(env environment) *cobra.Command {
 		if ready {
 			path = "/readyz"
 		}
-		return ask(c.Context(), "http://"+reachable(l.settings.admin, textAddr(l.settings.admin))+path)
+		return ask(c.Context(), env.out, "http://"+reachable(l.settings.admin, textAddr(l.settings.admin))+path)
 	}
 	return c
 }
 
-// ask succeeds if the answer is 200.
-func ask(ctx context.Context, url string) error {
+// ask succeeds if the answer is 200, which it tells.
+func ask(ctx context.Context, out io.Writer, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthWait)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -58,11 +59,12 @@ func ask(ctx context.Context, url string) error {
 		return fmt.Errorf("nobody answers at %s: is unbroken serving there?", url)
 	}
 	defer res.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 1000)) // the status says enough
 	if res.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-		return fmt.Errorf("%s answered %s: %s", url, res.Status, body)
+		return fmt.Errorf("%s answered %s: %.200q", url, res.Status, bytes.TrimSpace(body))
 	}
-	return nil
+	_, err = out.Write(body)
+	return err
 }
 
 // textAddr is an address that was not resolved.

@@ -62,6 +62,11 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		name := "--" + unknown.GetSpecifiedName()
+		for _, sub := range c.Root().Commands() {
+			if name == "--"+sub.Name() {
+				return misuse{fmt.Errorf("unknown flag %s; it is a command: %s", name, sub.CommandPath())}
+			}
+		}
 		return misuse{fmt.Errorf("unknown flag %s%s see %s --help", name, or(didYouMean(name, names), ";"), c.CommandPath())}
 	}
 	return misuse{err}

@@ -37,6 +37,8 @@ func (v storeValue) set(text string) error {
 		if _, err := redisstore.ParseURL(text); err != nil {
 			return err // it shows no password
 		}
+	case strings.Contains(text, "@"):
+		return fmt.Errorf("is no store, and not shown, since it may hold a password: %s", storeWords)
 	default:
 		return fmt.Errorf("%q is no store: %s", text, storeWords)
 	}
