@@ -129,7 +129,7 @@ func (c *flags) compare(ctx context.Context, wire Wire, self []string, out, log 
 		case n == "faultrate":
 			rate = true
 		case !ok:
-			return fmt.Errorf("no scenario %q", n)
+			return fmt.Errorf("no scenario %q: they are %s, linear, heal, faultrate", n, strings.Join(names(), ", "))
 		}
 		for _, sc := range s {
 			sc.Wire = wire
@@ -212,18 +212,21 @@ func (c *flags) aim(ctx context.Context, wire Wire, out, log io.Writer) error {
 	t := c.target
 	t.Wire = wire
 	if t.Model == "" {
-		return errors.New("no -model for the target")
+		return errors.New("which model is the target to be asked for? Add --model NAME")
 	}
 	if t.Requests < 1 || t.Parallel < 1 {
 		return errors.New("a target needs at least one request, and one at a time")
 	}
 	if c.keyEnv != "" {
 		if t.Key = os.Getenv(c.keyEnv); t.Key == "" {
-			return fmt.Errorf("the environment has no %s", c.keyEnv)
+			return fmt.Errorf("the environment has no %s, which --key-env names", c.keyEnv)
 		}
 	}
 	a, err := Aim(ctx, t, log)
 	a.Table(out)
+	if err == nil && a.Whole == 0 {
+		err = errors.New("no stream of the target came to its end")
+	}
 	return errors.Join(err, save(c.json, a))
 }
 

@@ -66,11 +66,12 @@ func TestAPeerThatFailsIsOutAndTheOthersGoOn(t *testing.T) {
 func TestCommandRefusesWhatItDoesNotKnow(t *testing.T) {
 	t.Setenv("BENCH_TEST_KEY", "")
 	for _, c := range []struct{ args, want string }{
-		{"-scenarios flod", `no scenario "flod"`},
+		{"-scenarios flod", `no scenario "flod": they are flood, `},
 		{"-peers ngnix", `no peer "ngnix"`},
 		{"-wire gemini", `no wire "gemini"`},
 		{"-baseline x.json -rounds 3", "at least 5"},
-		{"-target http://127.0.0.1:1", "no -model"},
+		{"-target http://127.0.0.1:1", "--model NAME"},
+		{"-target http://127.0.0.1:1 -model m -requests 1", "no stream of the target"},
 		{"-target http://127.0.0.1:1 -model m -key-env BENCH_TEST_KEY", "no BENCH_TEST_KEY"},
 		{"-target http://127.0.0.1:1 -model m -requests 0", "at least one request"},
 		{"-target 127.0.0.1:1 -model m", "URL"},

@@ -83,6 +83,14 @@ var Linear = []Scenario{
 		Shape: Shape{Events: 125_000, Bytes: 20}},
 }
 
+// names are those of the scenarios that are in no group.
+func names() (all []string) {
+	for _, s := range Scenarios {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
 // Named returns a scenario, or the group of that name.
 func Named(name string) ([]Scenario, bool) {
 	if name == "linear" {
