@@ -192,7 +192,7 @@ func TestUnreadableRequests(t *testing.T) {
 		want   string
 	}{
 		"a head that is too large": {"GET /v1/models HTTP/1.1\r\nHost: x\r\nCookie: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", 431, "MaxHeader"},
-		"no HTTP":                  {"hello\r\n\r\n", 400, "cannot be parsed"},
+		"no HTTP":                  {"hello\r\n\r\n", 400, "head is not valid HTTP"},
 		"an upstream nobody knows": {"GET /u/nobody/v1/models HTTP/1.1\r\nHost: x\r\n\r\n", 404, "no upstream of that name"},
 	} {
 		res := dial(t, s.addr).say(c.say).response()

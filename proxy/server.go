@@ -361,6 +361,6 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &ne) && ne.Timeout():
 		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "the request head did not arrive in time")
 	default:
-		refuse(ctx, nil, fasthttp.StatusBadRequest, "the request cannot be parsed")
+		refuse(ctx, nil, fasthttp.StatusBadRequest, "the request cannot be parsed: its head is not valid HTTP")
 	}
 }
