@@ -19,8 +19,9 @@ type caller struct {
 	net.Conn
 
 	// of whoever reads, one at a time
-	early []byte // was read already
-	dry   bool   // nothing else is to be read
+	early []byte  // was read already
+	dry   bool    // nothing else is to be read
+	from  *idlers // whom it leaves for fasthttp by the first read
 
 	// set by take, one after the other
 	lost func()    // runs if fasthttp drops the connection before it is taken
@@ -31,6 +32,12 @@ type caller struct {
 var errDry = errors.New("nothing more is in hand")
 
 func (c *caller) Read(p []byte) (int, error) {
+	if from := c.from; from != nil {
+		c.from = nil
+		if !from.leave(c.Conn) {
+			return 0, net.ErrClosed // of it fasthttp says nothing
+		}
+	}
 	if len(c.early) > 0 {
 		n := copy(p, c.early)
 		c.early = c.early[n:]
@@ -104,10 +111,8 @@ func (l callers) Accept() (net.Conn, error) {
 // request's own body must have been read.
 func take(ctx *fasthttp.RequestCtx, st *stream) {
 	c := callerOf(ctx.Conn())
-	c.lost = st.drop
 	st.conn = c.Conn
-	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(rest net.Conn) {
+	st.hijack(ctx, c, func(rest net.Conn) {
 		c.dry = true
 		for p := make([]byte, 64); ; { // nearly always nothing: SDKs do not pipeline
 			n, err := rest.Read(p)
@@ -116,68 +121,100 @@ func take(ctx *fasthttp.RequestCtx, st *stream) {
 			}
 		}
 		// fasthttp closes the connection behind this, when it has put its buffers back.
-		c.lost, c.then = nil, st
+		c.then = st
 	})
 }
 
-// resume serves the requests that follow on a connection.
+// hijack has f run behind the handler of ctx. A Shutdown waits for the stream from here
+// on: who is counted only when it begins could begin when nobody waits any more.
+func (st *stream) hijack(ctx *fasthttp.RequestCtx, c *caller, f func(net.Conn)) {
+	st.srv.work.Add(1)
+	c.lost = func() {
+		st.drop()
+		st.srv.work.Done()
+	}
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(rest net.Conn) {
+		c.lost = nil
+		f(rest)
+	})
+}
+
+// resume serves the requests that follow on a connection, which is among the idlers.
 func (s *Server) resume(c *caller) {
-	if len(c.early) == 0 && !s.idlers.wait(c, s.cfg.IdleTimeout) {
+	if !s.idlers.rest(c.Conn, s.cfg.IdleTimeout) || len(c.early) == 0 && !c.await() {
+		s.idlers.leave(c.Conn)
 		_ = c.Conn.Close()
 		return
 	}
-	_ = s.http.ServeConn(c.conn()) // it closes the connection
+	c.from = &s.idlers
+	if err := s.http.ServeConn(c.conn()); err != nil { // it closes the connection
+		s.idlers.leave(c.Conn) // it was not even read from
+	}
 }
 
-// idlers are the connections that wait for their next request outside of fasthttp.
+// await reads the first byte of the next request; false: none came in time.
+func (c *caller) await() bool {
+	b := make([]byte, 1)
+	n, err := c.Conn.Read(b)
+	c.early = b[:n]
+	return n > 0 && err == nil
+}
+
+// idlers are the connections that nobody looks after: from the end of a stream's body,
+// when the watchdog lets go of them, until fasthttp has counted them in, which it has when
+// it reads. In between the last bytes of a response are written, and the next request is
+// waited for.
 type idlers struct {
 	mu     sync.Mutex
-	all    map[*caller]struct{}
+	all    map[net.Conn]struct{}
 	closed bool
 }
 
-// wait reads the first byte of the next request; false: none came in time.
-func (i *idlers) wait(c *caller, limit time.Duration) bool {
-	if !i.enter(c) {
-		return false
+// enter takes c in. What is still to be written has as long as stall.
+func (i *idlers) enter(c net.Conn, stall time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
+		stall = min(stall, lastWords)
 	}
-	defer i.leave(c)
-	_ = c.Conn.SetReadDeadline(time.Now().Add(limit))
-	b := make([]byte, 1)
-	n, err := c.Conn.Read(b)
-	if n == 0 || err != nil {
-		return false
+	_ = c.SetWriteDeadline(time.Now().Add(stall))
+	if i.all == nil {
+		i.all = map[net.Conn]struct{}{}
 	}
-	_ = c.Conn.SetReadDeadline(time.Time{})
-	c.early = b
-	return true
+	i.all[c] = struct{}{}
 }
 
-func (i *idlers) enter(c *caller) bool {
+// rest has c wait for limit. Nothing is left of the deadline for what was written: it
+// would be over when a "100 Continue" or a refusal of a head is, which fasthttp writes
+// without one. false: c is to be closed.
+func (i *idlers) rest(c net.Conn, limit time.Duration) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed {
 		return false
 	}
-	if i.all == nil {
-		i.all = map[*caller]struct{}{}
-	}
-	i.all[c] = struct{}{}
+	_ = c.SetWriteDeadline(time.Time{})
+	_ = c.SetReadDeadline(time.Now().Add(limit))
 	return true
 }
 
-func (i *idlers) leave(c *caller) {
+// leave reports whether c may go on.
+func (i *idlers) leave(c net.Conn) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.all, c)
+	return !i.closed
 }
 
-// close ends the wait of all, now and later.
+// close ends the wait of all, now and later, and bounds what is still written. It waits
+// for nobody: to close a connection of TLS can take seconds.
 func (i *idlers) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
 	for c := range i.all {
-		_ = c.Conn.Close()
+		_ = c.SetReadDeadline(past)
+		_ = c.SetWriteDeadline(time.Now().Add(lastWords))
 	}
 }

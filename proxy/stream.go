@@ -64,13 +64,14 @@ func (s *Server) stream(ctx *fasthttp.RequestCtx, r *request, l *lifeline, drop 
 	}
 	// The client still sends, through fasthttp's buffer: it goes when the response is over.
 	st.conn, st.last = l.conn, true
-	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(net.Conn) { _ = st.exchange() })
+	st.hijack(ctx, callerOf(ctx.Conn()), func(net.Conn) {
+		defer s.work.Done()
+		_ = st.exchange()
+	})
 }
 
 // Close begins the stream: its connection has become its own.
 func (st *stream) Close() error {
-	st.srv.work.Add(1)
 	go st.serve()
 	return nil
 }
@@ -93,10 +94,16 @@ var errNobody = errors.New("there is nobody to answer")
 func (st *stream) exchange() (err error) {
 	defer st.drop()
 	defer func() {
+		if err != nil || st.last {
+			st.srv.idlers.leave(st.conn)
+		}
+	}()
+	defer func() {
 		if what := recover(); what != nil {
 			st.srv.cfg.Log.Error("BUG: a stream panicked", "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
 			err = errAborted
 			if !st.told {
+				st.last = true
 				_ = st.write(refusal(st.tongue, bug.Status, bug.Message))
 			}
 		}
@@ -112,8 +119,9 @@ func (st *stream) exchange() (err error) {
 // unknown length was cut.
 func (st *stream) write(a *response) (err error) {
 	w := &chunks{conn: st.conn, framed: a.size < 0 && !st.http10}
+	cut := true // by a panic, too
 	defer func() {
-		if err != nil && a.size < 0 && st.http10 {
+		if cut && a.size < 0 && st.http10 {
 			reset(st.conn)
 		}
 	}()
@@ -137,13 +145,10 @@ func (st *stream) write(a *response) (err error) {
 	if err := a.run(w); err != nil {
 		return err
 	}
-	// The watchdog has let go of it.
-	stall := st.stall
-	if st.srv.stopping.Load() {
-		stall = min(stall, lastWords)
-	}
-	_ = st.conn.SetWriteDeadline(time.Now().Add(stall))
-	return w.close()
+	st.srv.idlers.enter(st.conn, st.stall) // the watchdog has let go of it
+	err = w.close()
+	cut = err != nil
+	return err
 }
 
 // chunks writes each piece of a body in one write of the connection, with its framing,
