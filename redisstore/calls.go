@@ -30,16 +30,18 @@ type calls struct {
 // call is one of them.
 type call struct {
 	step
-	err  error         // of the pipeline
-	done chan struct{} // closed when reply and errors are set
+	ctx  context.Context // of who waits
+	err  error           // of the pipeline
+	done chan struct{}   // closed when reply and errors are set
 }
 
-// call runs one script. The context bounds the wait for its answer only.
+// call runs one script. What was not sent when the context ends never is; of what was the
+// context bounds the wait for the answer only, and args are read until Redis has them.
 func (s *Store) call(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply, error) {
 	if s.away() {
 		return nil, errAway
 	}
-	c := &call{step: step{script: script, keys: keys, args: args}, done: make(chan struct{})}
+	c := &call{ctx: ctx, step: step{script: script, keys: keys, args: args}, done: make(chan struct{})}
 	if !s.calls.add(c, s.lane) {
 		return nil, errAway
 	}
@@ -91,20 +93,25 @@ func (s *Store) lane() {
 	}
 }
 
-// next takes what waits; nothing: the lane ends.
+// next takes what waits and is still waited for; nothing: the lane ends. A claim whose
+// caller has given up and gone on without it must not take the turn behind its back.
 func (cs *calls) next() []*call {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	n := min(len(cs.waiting), laneSteps)
-	if n == 0 {
+	var batch []*call
+	n := 0
+	for ; n < len(cs.waiting) && len(batch) < laneSteps; n++ {
+		if c := cs.waiting[n]; c.ctx.Err() == nil {
+			batch = append(batch, c)
+		}
+	}
+	cs.waiting = slices.Delete(cs.waiting, 0, n)
+	if len(batch) == 0 {
 		cs.running--
 		if cs.running == 0 && cs.idle.L != nil {
 			cs.idle.Broadcast()
 		}
-		return nil
 	}
-	batch := slices.Clone(cs.waiting[:n])
-	cs.waiting = slices.Delete(cs.waiting, 0, n)
 	return batch
 }
 

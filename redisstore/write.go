@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -11,7 +12,8 @@ import (
 // Append implements [checkpoint.Store]. It is one command whatever the size of p;
 // a [checkpoint.Writer] sends large ones in parts.
 func (s *Store) Append(ctx context.Context, f checkpoint.Fence, offset int64, p []byte) error {
-	return s.write(ctx, s.appending(f, offset, p))
+	// p is the caller's again when ctx ends, which may be before Redis has it.
+	return s.write(ctx, s.appending(f, offset, bytes.Clone(p)))
 }
 
 // Mark implements [checkpoint.Store].
