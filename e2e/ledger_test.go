@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -162,6 +163,61 @@ func TestAnAgentThatDoesNotReport(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnAgentThatDoesNotStream is killed with -9 as well. Nothing heals its inferences,
+// and a turn that died with it is asked for anew; but the ledger reads the batches of
+// whole answers too, so that each effect takes place as it does with streams.
+func TestAnAgentThatDoesNotStream(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes are killed")
+	}
+	agent, provider := agentBinary(t), errandProvider(t)
+	side := newSidecar(t, binary(t), "memory", provider.URL())
+	for _, dialect := range []string{"chat", "messages"} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			of := func(t *testing.T, id string) *errand {
+				return &errand{T: t, at: side, agent: agent, dialect: dialect, id: dialect + "-plain-" + id, dir: t.TempDir(), plain: true}
+			}
+			points := of(t, "fair").unharmed()
+			for _, point := range []string{
+				"before the inference", "after the inference", "after the turn was saved", "before pay is announced",
+				"after pay was announced", "after the effect of pay", "after the effect of note", "after the result of job",
+			} {
+				t.Run(point, func(t *testing.T) {
+					t.Parallel()
+					n := slices.Index(points, point)
+					if n < 0 {
+						t.Fatalf("there is no such point in %q", points)
+					}
+					e := of(t, fmt.Sprint(n))
+					if l := e.killedAt(n); l.status != -1 || l.points[n] != point {
+						t.Fatalf("it was not killed at %q: exit %d, %q\n%s", point, l.status, l.points, l.log.String())
+					}
+					last, want := e.finish(), outlived(point, 1)
+					if point == "after the inference" {
+						// Nobody has that turn any more. Nothing of its batch was begun, and
+						// another took its place.
+						e.lost, want = 1, slices.Concat([]string{"pay indeterminate 0", "note indeterminate 0", "job indeterminate 0"}, want)
+					}
+					if got := e.lived(); !slices.Equal(got, want) {
+						t.Errorf("%q, want %q", got, want)
+					}
+					if !strings.Contains(last.out.String(), "All errands are done.") {
+						t.Errorf("the end was not delivered: %q", last.out.String())
+					}
+				})
+			}
+		})
+	}
+	t.Cleanup(func() {
+		for _, x := range provider.Log() {
+			if bytes.Contains(x.Body, []byte(`"stream":true`)) {
+				t.Errorf("the provider was asked for a stream: %s", x.Body)
+			}
+		}
+	})
 }
 
 // TestTheSidecarIsKilledAtEveryPoint: it is killed with -9 while the agent is at each of

@@ -14,11 +14,12 @@ import (
 type chat struct {
 	client openai.Client
 	name   string
+	plain  bool
 	at     func(string)
 }
 
-func newChat(sidecar, key, name string, at func(string)) *chat {
-	return &chat{openai.NewClient(option.WithBaseURL(sidecar+"/v1"), option.WithAPIKey(key)), name, at}
+func newChat(sidecar, key, name string, plain bool, at func(string)) *chat {
+	return &chat{openai.NewClient(option.WithBaseURL(sidecar+"/v1"), option.WithAPIKey(key)), name, plain, at}
 }
 
 func (m *chat) credential(key string) (name, value string) { return "Authorization", "Bearer " + key }
@@ -36,16 +37,8 @@ func (m *chat) ask(ctx context.Context, run string, c conversation) (turn, error
 			Name: t.name, Description: openai.String(t.about), Parameters: parameters,
 		}))
 	}
-	s := m.client.Chat.Completions.NewStreaming(ctx, p, option.WithHeader(headerRun, run))
-	defer func() { _ = s.Close() }()
-	var said openai.ChatCompletionAccumulator
-	for s.Next() {
-		if len(said.Choices) == 0 {
-			m.at("during the inference")
-		}
-		said.AddChunk(s.Current())
-	}
-	if err := s.Err(); err != nil {
+	said, err := m.answer(ctx, p, option.WithHeader(headerRun, run))
+	if err != nil {
 		return turn{}, err
 	}
 	if len(said.Choices) == 0 || said.Choices[0].FinishReason == "" {
@@ -58,4 +51,21 @@ func (m *chat) ask(ctx context.Context, run string, c conversation) (turn, error
 		t.Calls = append(t.Calls, call{k.ID, k.Function.Name, k.Function.Arguments})
 	}
 	return t, err
+}
+
+// answer gets the whole answer, from a stream or as it is.
+func (m *chat) answer(ctx context.Context, p openai.ChatCompletionNewParams, run option.RequestOption) (*openai.ChatCompletion, error) {
+	if m.plain {
+		return m.client.Chat.Completions.New(ctx, p, run)
+	}
+	s := m.client.Chat.Completions.NewStreaming(ctx, p, run)
+	defer func() { _ = s.Close() }()
+	var said openai.ChatCompletionAccumulator
+	for s.Next() {
+		if len(said.Choices) == 0 {
+			m.at("during the inference")
+		}
+		said.AddChunk(s.Current())
+	}
+	return &said.ChatCompletion, s.Err()
 }

@@ -15,7 +15,8 @@
 // All else the ledger knows: which calls were asked for, which attempts were
 // announced, and the results until the next inference has carried them. With -silent
 // it tells the ledger nothing, as most agents do, and is told "unknown" after a crash
-// instead of what to do.
+// instead of what to do. With -plain it asks for whole answers rather than for streams,
+// which the ledger learns its batches from as well.
 //
 // It exits with 0 when the run has ended, 3 when a person must decide, 4 when another
 // process has claimed the run, and 1 when it could not go on; start it again then.

@@ -24,10 +24,11 @@ func main() {
 	)
 	flag.StringVar(&a.id, "run", "", "id of the run (required)")
 	flag.StringVar(&a.task, "task", "Pay 5, note it, and start the job.", "what is to be done")
+	plain := flag.Bool("plain", false, "ask for whole answers, not for streams")
 	flag.BoolVar(&a.silent, "silent", false, "do not tell the ledger of attempts")
 	flag.Parse()
 	var ok bool
-	if a.model, ok = newModel(*dialect, *sidecar, key, *name, a.at); !ok || a.id == "" {
+	if a.model, ok = newModel(*dialect, *sidecar, key, *name, *plain, a.at); !ok || a.id == "" {
 		flag.Usage()
 		os.Exit(2)
 	}

@@ -13,11 +13,12 @@ import (
 type messages struct {
 	client anthropic.Client
 	name   string
+	plain  bool
 	at     func(string)
 }
 
-func newMessages(sidecar, key, name string, at func(string)) *messages {
-	return &messages{anthropic.NewClient(option.WithBaseURL(sidecar), option.WithAPIKey(key)), name, at}
+func newMessages(sidecar, key, name string, plain bool, at func(string)) *messages {
+	return &messages{anthropic.NewClient(option.WithBaseURL(sidecar), option.WithAPIKey(key)), name, plain, at}
 }
 
 func (m *messages) credential(key string) (name, value string) { return "X-Api-Key", key }
@@ -41,18 +42,8 @@ func (m *messages) ask(ctx context.Context, run string, c conversation) (turn, e
 			InputSchema: anthropic.ToolInputSchemaParam{Properties: parameters["properties"], Required: []string{"what"}},
 		}})
 	}
-	s := m.client.Messages.NewStreaming(ctx, p, option.WithHeader(headerRun, run))
-	defer func() { _ = s.Close() }()
-	var said anthropic.Message
-	for s.Next() {
-		if said.ID == "" {
-			m.at("during the inference")
-		}
-		if err := said.Accumulate(s.Current()); err != nil {
-			return turn{}, err
-		}
-	}
-	if err := s.Err(); err != nil {
+	said, err := m.answer(ctx, p, option.WithHeader(headerRun, run))
+	if err != nil {
 		return turn{}, err
 	}
 	if said.StopReason == "" {
@@ -67,4 +58,23 @@ func (m *messages) ask(ctx context.Context, run string, c conversation) (turn, e
 		}
 	}
 	return t, err
+}
+
+// answer gets the whole answer, from a stream or as it is.
+func (m *messages) answer(ctx context.Context, p anthropic.MessageNewParams, run option.RequestOption) (*anthropic.Message, error) {
+	if m.plain {
+		return m.client.Messages.New(ctx, p, run)
+	}
+	s := m.client.Messages.NewStreaming(ctx, p, run)
+	defer func() { _ = s.Close() }()
+	var said anthropic.Message
+	for s.Next() {
+		if said.ID == "" {
+			m.at("during the inference")
+		}
+		if err := said.Accumulate(s.Current()); err != nil {
+			return nil, err
+		}
+	}
+	return &said, s.Err()
 }

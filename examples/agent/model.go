@@ -14,15 +14,16 @@ type model interface {
 }
 
 // newModel returns the model that speaks a dialect through the sidecar; at is told
-// once when its answer begins.
-func newModel(dialect, sidecar, key, name string, at func(string)) (model, bool) {
+// once when its answer begins. A plain one asks for whole answers, which begin when
+// they end.
+func newModel(dialect, sidecar, key, name string, plain bool, at func(string)) (model, bool) {
 	switch dialect {
 	case "chat":
-		return newChat(sidecar, key, name, at), true
+		return newChat(sidecar, key, name, plain, at), true
 	case "responses":
-		return newResponses(sidecar, key, name, at), true
+		return newResponses(sidecar, key, name, plain, at), true
 	case "messages":
-		return newMessages(sidecar, key, name, at), true
+		return newMessages(sidecar, key, name, plain, at), true
 	}
 	return nil, false
 }

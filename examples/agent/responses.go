@@ -13,8 +13,8 @@ import (
 // response is OpenAI's Responses. The history is carried, not kept by the provider.
 type response struct{ chat }
 
-func newResponses(sidecar, key, name string, at func(string)) *response {
-	return &response{*newChat(sidecar, key, name, at)}
+func newResponses(sidecar, key, name string, plain bool, at func(string)) *response {
+	return &response{*newChat(sidecar, key, name, plain, at)}
 }
 
 func (m *response) ask(ctx context.Context, run string, c conversation) (turn, error) {
@@ -39,6 +39,13 @@ func (m *response) ask(ctx context.Context, run string, c conversation) (turn, e
 		tool := responses.ToolParamOfFunction(t.name, parameters, true)
 		tool.OfFunction.Description = openai.String(t.about)
 		p.Tools = append(p.Tools, tool)
+	}
+	if m.plain {
+		said, err := m.client.Responses.New(ctx, p, option.WithHeader(headerRun, run))
+		if err != nil {
+			return turn{}, err
+		}
+		return fromResponse(said)
 	}
 	s := m.client.Responses.NewStreaming(ctx, p, option.WithHeader(headerRun, run))
 	defer func() { _ = s.Close() }()
