@@ -73,8 +73,11 @@ func (d *drive) giveUp(why dialect.Failure) {
 // lostTrack is the end of a stream whose turn cannot be read to its end.
 func (d *drive) lostTrack(err error) {
 	d.srv.cfg.Log.Warn("a turn cannot be followed", "run", string(d.req.run), "error", err.Error())
-	d.giveUp(dialect.Failure{Cause: "connection_reset", Reason: "lost_track", Status: 502,
-		Message: "what another connection has of this turn cannot be read any more"})
+	message := "what another connection has of this turn cannot be read any more"
+	if errors.Is(err, relay.ErrUntold) {
+		message = "what another connection has of this turn holds a part that is too large to be told again"
+	}
+	d.giveUp(dialect.Failure{Cause: "connection_reset", Reason: "lost_track", Status: 502, Message: message})
 }
 
 // read reads what is new of the turn. It reports whether there may be something to

@@ -110,13 +110,12 @@ func (f *Follower) Read(more []byte, settled bool) error {
 }
 
 // whetherTold refuses a turn of which something was not kept: a poorer answer that
-// looks whole is none. One that was left unfinished, and of which this client has
-// nothing and nobody a call that may have run, is asked for again instead.
+// looks whole is none. If nobody carries it on and this client has nothing of it, it may
+// be asked for again instead.
 func (f *Follower) whetherTold(settled bool) error {
-	untold := slices.ContainsFunc(f.src.Blocks, func(b turn.Block) bool { return b.Live() && b.Stage&turn.Untold != 0 })
-	calls, _ := f.src.Calls()
-	f.anew = untold && settled && !f.gate && calls == 0 && !f.src.Finished()
-	if untold && !f.anew {
+	lost, again := untold(&f.src)
+	f.anew = again && settled && !f.gate
+	if lost && !f.anew {
 		return ErrUntold
 	}
 	return nil
@@ -125,6 +124,14 @@ func (f *Follower) whetherTold(settled bool) error {
 // ErrUntold: the turn holds something that was too much to be kept
 // ([dialect.KeepLimit]), so that it cannot be told again as it was.
 var ErrUntold = errors.New("follow turn: a part of it is too large to be told again")
+
+// untold reports whether said lacks what its first client had, and if so whether the
+// turn may be asked for again: it has not ended, and no call of it can have run.
+func untold(said *turn.Snapshot) (lost, again bool) {
+	lost = slices.ContainsFunc(said.Blocks, func(b turn.Block) bool { return b.Live() && b.Stage&turn.Untold != 0 })
+	calls, _ := said.Calls()
+	return lost, lost && calls == 0 && !said.Finished()
+}
 
 var errTakenBack = fmt.Errorf("follow turn: the turn took back what this client has")
 

@@ -10,6 +10,7 @@ import (
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/relay/relaytest"
+	"github.com/unbroken-llm/unbroken/turn"
 )
 
 // A follower's client had the text of a turn without what stands beside it (all dialects
@@ -192,22 +193,35 @@ func TestAPoorerAnswerIsNotTold(t *testing.T) {
 	if _, err := w.Follow([]byte(a.request), first.Log, len(first.Log), nil); !errors.Is(err, relay.ErrUntold) {
 		t.Fatalf("followed: %v", err)
 	}
+	res, err := w.Resume([]byte(a.request), first.Log, nil)
+	if err != nil || res.Broken != "" || res.Outcome() != "failed:untold" || res.Head == nil || res.Head.Status != 502 || !bytes.Contains(res.Body, []byte("untold")) {
+		t.Errorf("replayed: %v, %s, law %q: %.300s", err, res.Outcome(), res.Broken, res.Body)
+	}
 	cut, err := w.Kill([]byte(a.request), func(relaytest.Request) relaytest.Reply {
-		r := fin(a.begin(one), clip, clip, clip)
+		r := fin(a.begin(one), clip, clip, clip, a.text(one, "Said"), a.text(one, " and "), a.text(one, "more"))
 		r.Hang = true
 		return r
 	})
-	if err != nil {
-		t.Fatal(err)
+	if left, bad := turn.Replay(cut.Log); err != nil || bad != nil || left.Blocks[0].Stage&turn.Untold == 0 {
+		t.Fatalf("%v, %v", err, bad)
 	}
-	asked := 0
-	res, err := w.Follow([]byte(a.request), cut.Log, len(cut.Log), func(q relaytest.Request) relaytest.Reply {
-		if asked++; q.Derived {
-			t.Errorf("asked to go on with %s", q.Body)
+	for name, take := range map[string]func(relaytest.Provider) (relaytest.Result, error){
+		"by a follower": func(p relaytest.Provider) (relaytest.Result, error) {
+			return w.Follow([]byte(a.request), cut.Log, len(cut.Log), p)
+		},
+		"by a newcomer": func(p relaytest.Provider) (relaytest.Result, error) {
+			return w.Resume([]byte(a.request), cut.Log, p)
+		},
+	} {
+		asked := 0
+		res, err := take(func(q relaytest.Request) relaytest.Reply {
+			if asked++; q.Derived {
+				t.Errorf("asked to go on with %.300s", q.Body)
+			}
+			return whole
+		})
+		if err != nil || res.End != relay.Clean || res.Broken != "" || asked != 1 || bytes.Count(res.Body, []byte(`"data":"AAA`)) != 3 {
+			t.Errorf("taken over %s: end %v, %v, %s, law %q, asked %d times: %.300s", name, res.End, err, res.Outcome(), res.Broken, asked, res.Body)
 		}
-		return whole
-	})
-	if err != nil || res.End != relay.Clean || res.Broken != "" || asked != 1 || bytes.Count(res.Body, []byte(`"data":"AAA`)) != 3 {
-		t.Errorf("taken over: end %v, %v, law %q, asked %d times", res.End, err, res.Broken, asked)
 	}
 }

@@ -46,7 +46,12 @@ func (s *Stream) carryOn(said *turn.Snapshot) {
 	s.mark.Recede(&s.said)
 	s.inherit(said)
 	s.tokens.count(said.Usage)
-	if said.Head == nil || len(s.said.Blocks) == 0 && !said.Finished() {
+	lost, again := untold(said)
+	if lost && !again {
+		s.fail(interrupt.Cause{Kind: interrupt.ConnectionReset, Message: ErrUntold.Error()}, "untold", false)
+		return
+	}
+	if again || said.Head == nil || len(s.said.Blocks) == 0 && !said.Finished() {
 		// Nothing that a client could be shown.
 		s.said = turn.Snapshot{}
 		s.mark.Recede(&s.said)
