@@ -201,3 +201,27 @@ func TestUnreadableRequests(t *testing.T) {
 		}
 	}
 }
+
+// What no stream's line tells of has a line of its own, without a word of the request.
+// An operator who was asked why a client gets a 400 found nothing anywhere.
+func TestWhatIsRefusedIsLogged(t *testing.T) {
+	s := start(t, nil, func(c *Config) { c.Upstreams = []Upstream{{Name: "openai", URL: "http://127.0.0.1:1"}} })
+	turn := `{"model":"hunter2","stream":true,"messages":[{"role":"user","content":"hunter2"}]}`
+	for _, c := range []struct{ name, say, want string }{
+		{"no HTTP", "hunter2\r\n\r\n", `"status":400,"why":"the request cannot be parsed`},
+		{"an upstream nobody knows", "GET /u/hunter2/v1/models HTTP/1.1\r\nHost: x\r\n\r\n", `"status":404,"why":"no upstream of that name`},
+		{"a run id that is none", fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-Run-Id: hunter 2 hunter2\r\nContent-Length: %d\r\n\r\n%s", len(turn), turn), `"status":400,"why":"X-Run-Id must be`},
+		{"an upstream that is away", "GET /v1/models?key=hunter2 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer hunter2\r\n\r\n", `"status":502,"why":"upstream openai: dial`},
+	} {
+		res := dial(t, s.addr).say(c.say).response()
+		if _, err := allOf(res); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if got := s.log.String(); !strings.Contains(got, `"msg":"a request is refused",`+c.want) {
+			t.Errorf("%s is not told:\n%s", c.name, got)
+		}
+	}
+	if got := s.log.String(); strings.Contains(got, "hunter2") {
+		t.Errorf("the log repeats what clients said:\n%s", got)
+	}
+}

@@ -107,13 +107,13 @@ func (p *passing) failed(ctx *fasthttp.RequestCtx, err error) {
 	var e *upstream.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		refuse(ctx, p.r.tongue(), fasthttp.StatusGatewayTimeout, "no response head within "+p.r.under.cfg.PassHead.String())
+		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusGatewayTimeout, "no response head within "+p.r.under.cfg.PassHead.String())
 	case errors.As(err, &e) && e.Kind == upstream.Source:
 		hangUp(ctx) // the client's body broke off
 	case errors.As(err, &e) && e.Kind == upstream.Invalid:
-		refuse(ctx, p.r.tongue(), fasthttp.StatusBadRequest, err.Error())
+		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadRequest, err.Error())
 	default:
-		refuse(ctx, p.r.tongue(), fasthttp.StatusBadGateway, err.Error())
+		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadGateway, err.Error())
 	}
 }
 

@@ -44,6 +44,13 @@ func refuse(ctx *fasthttp.RequestCtx, family dialect.Dialect, status int, messag
 	ctx.SetBody(body)
 }
 
+// decline is refuse for what nobody counts and no stream's line tells: without a line of its
+// own an operator would not know of it.
+func (s *Server) decline(ctx *fasthttp.RequestCtx, family dialect.Dialect, status int, message string) {
+	s.cfg.Log.Info("a request is refused", "status", status, "why", message)
+	refuse(ctx, family, status, message)
+}
+
 // refusal is what refuse says, as a response.
 func refusal(family dialect.Dialect, status int, message string) *response {
 	body := refusalBody(family, status, message)

@@ -218,7 +218,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	r := s.take(ctx)
 	defer func() { _ = ctx.SetWriteDeadline(time.Now().Add(r.under.cfg.WriteStall)) }()
 	if status, err := r.acceptable(); err != nil {
-		refuse(ctx, nil, status, err.Error())
+		s.decline(ctx, nil, status, err.Error())
 		if status == fasthttp.StatusUpgradeRequired {
 			ctx.Response.Header.Set("Upgrade", "HTTP/1.1") // RFC 9110, section 15.5.22
 		}
@@ -226,7 +226,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	var known bool
 	if r.route, known = r.under.resolve(r.method, r.target, r.header); !known {
-		refuse(ctx, nil, fasthttp.StatusNotFound, "no upstream of that name is configured")
+		s.decline(ctx, nil, fasthttp.StatusNotFound, "no upstream of that name is configured")
 		return
 	}
 	if !s.admit(ctx, r) {
@@ -272,7 +272,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 		}
 		if reason == "" {
 			if err := r.identify(); err != nil {
-				refuse(ctx, r.tongue(), fasthttp.StatusBadRequest, err.Error())
+				s.decline(ctx, r.tongue(), fasthttp.StatusBadRequest, err.Error())
 				return
 			}
 		}
@@ -346,7 +346,7 @@ func (s *Server) unread(ctx *fasthttp.RequestCtx, r *request, err error) {
 		hangUp(ctx)
 		return
 	}
-	refuse(ctx, r.tongue(), fasthttp.StatusBadRequest, errBody.Error())
+	s.decline(ctx, r.tongue(), fasthttp.StatusBadRequest, errBody.Error())
 	ctx.SetConnectionClose() // where the next request begins is anybody's guess
 }
 
@@ -356,11 +356,11 @@ func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	var ne net.Error
 	switch {
 	case errors.As(err, &small):
-		refuse(ctx, nil, fasthttp.StatusRequestHeaderFieldsTooLarge,
+		s.decline(ctx, nil, fasthttp.StatusRequestHeaderFieldsTooLarge,
 			fmt.Sprintf("the request head exceeds %d bytes (MaxHeader)", s.cfg.MaxHeader))
 	case errors.As(err, &ne) && ne.Timeout():
 		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "the request head did not arrive in time")
 	default:
-		refuse(ctx, nil, fasthttp.StatusBadRequest, "the request cannot be parsed: its head is not valid HTTP")
+		s.decline(ctx, nil, fasthttp.StatusBadRequest, "the request cannot be parsed: its head is not valid HTTP")
 	}
 }
