@@ -18,6 +18,7 @@
 //	args.go     arguments by JSON path     write.go     chunks of our own
 //	array.go    streams without alt=sse    elements.go  their framing
 //	beat.go     signs of life              replay.go    a turn from its start
+//	beside.go   what stands beside the parts, as it is noted and told again
 //
 // Pure: no clock, no I/O, no goroutines.
 package gemini

@@ -13,6 +13,7 @@
 //	lane.go      blocks of one choice        rewrite.go   a later attempt's event
 //	call.go      which call a fragment is    write.go     chunks of our own
 //	wire.go      the spelling of words       body.go      a request being edited
+//	beside.go    what stands beside a text, as it is noted and told again
 //
 // Pure: no clock, no I/O, no goroutines.
 package openaichat
