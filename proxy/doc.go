@@ -5,16 +5,18 @@
 // performed in the order that relay.Effects documents, by one goroutine per
 // request, which is also the only one that ever writes to that client:
 //
-//	handler goroutine ── admit ── drive … until the response head is known
-//	        └─ fasthttp writes the head, then calls the body's WriteTo:
-//	           drive … one Write per upstream read, until the end
+//	handler goroutine ── admit ── a call that does not stream: drive to its end;
+//	        │          fasthttp writes head and body
+//	        └─ a stream: takes the connection (conn.go), so that fasthttp holds no
+//	           buffer for it ── goroutine of its own: drive … head, then one Write
+//	           per upstream read, until the end ── the connection goes back to
+//	           fasthttp when its next request begins
 //	watchdog (one per server) ── rouses a driver whose deadline is due, notices
 //	           clients that left or stopped reading; it never writes
 //
-// A body whose WriteTo returns an error makes fasthttp close the connection
-// without the last chunk, so that a turn that was given up can never be read as
-// one that ended (FIELD-REPORTS F12). HTTP/1.0 has no chunks: there the abort is
-// a reset.
+// A body that ends in an error has its connection closed without the last chunk, so
+// that a turn that was given up can never be read as one that ended (FIELD-REPORTS
+// F12). HTTP/1.0 has no chunks: there the abort is a reset.
 //
 // A request keeps to its end the configuration that was in force when its head came
 // (terms.go); Reload puts another one in force for those that come behind it.

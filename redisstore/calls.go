@@ -59,6 +59,19 @@ func (s *Store) call(ctx context.Context, script *redis.Script, keys []string, a
 	return c.reply, nil
 }
 
+// alone runs one script whose call or answer may be large in a pipeline of its own: those
+// that are gathered share one deadline.
+func (s *Store) alone(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply, error) {
+	st := &step{script: script, keys: keys, args: args}
+	switch err := s.pipeline(ctx, []*step{st}); {
+	case st.err != nil:
+		return nil, translate(st.err)
+	case err != nil:
+		return nil, err
+	}
+	return st.reply, nil
+}
+
 // add has c run by a lane, a new one if there is room; false: it is over.
 func (cs *calls) add(c *call, lane func()) bool {
 	cs.mu.Lock()

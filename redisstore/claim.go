@@ -8,8 +8,10 @@ import (
 	"github.com/unbroken-llm/unbroken/checkpoint"
 )
 
-// chunk is the most of a log that one answer or one pipelined command carries.
+// The most of a log that one answer or one pipelined command carries; that of a claim
+// shares its pipeline with others.
 const (
+	claimChunk = 64 << 10
 	readChunk  = 1 << 20
 	writeChunk = 128 << 10
 )
@@ -47,7 +49,7 @@ func (s *Store) claim(ctx context.Context, key checkpoint.TurnKey, owner checkpo
 	id := identity(head)
 	re, err := s.call(ctx, claimScript, s.keys.turn(key),
 		string(owner), id, encode(checkpoint.State{}), from, id[0],
-		s.cfg.TTL.Milliseconds(), (s.cfg.TTL + s.cfg.FenceTTL).Milliseconds(), readChunk)
+		s.cfg.TTL.Milliseconds(), (s.cfg.TTL + s.cfg.FenceTTL).Milliseconds(), claimChunk)
 	if err != nil {
 		return checkpoint.Fence{}, nil, err
 	}

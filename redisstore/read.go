@@ -44,7 +44,7 @@ func (s *Store) read(ctx context.Context, key checkpoint.TurnKey, offset int64) 
 
 // part reads a record and at most so much of its log.
 func (s *Store) part(ctx context.Context, key checkpoint.TurnKey, offset, most int64) (*stored, error) {
-	re, err := s.call(ctx, readScript, s.keys.turn(key), max(0, offset), most)
+	re, err := s.alone(ctx, readScript, s.keys.turn(key), max(0, offset), most)
 	if err != nil {
 		return nil, err
 	}

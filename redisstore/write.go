@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -12,8 +11,7 @@ import (
 // Append implements [checkpoint.Store]. It is one command whatever the size of p;
 // a [checkpoint.Writer] sends large ones in parts.
 func (s *Store) Append(ctx context.Context, f checkpoint.Fence, offset int64, p []byte) error {
-	// p is the caller's again when ctx ends, which may be before Redis has it.
-	return s.write(ctx, s.appending(f, offset, bytes.Clone(p)))
+	return s.write(ctx, s.appending(f, offset, p))
 }
 
 // Mark implements [checkpoint.Store].
@@ -39,7 +37,7 @@ func (s *Store) Delete(ctx context.Context, f checkpoint.Fence) error {
 }
 
 func (s *Store) write(ctx context.Context, st *step) error {
-	re, err := s.call(ctx, st.script, st.keys, st.args...)
+	re, err := s.alone(ctx, st.script, st.keys, st.args...)
 	if err != nil {
 		return err
 	}
