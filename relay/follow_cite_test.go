@@ -134,6 +134,9 @@ func asides() []aside {
 		{"grounding behind the end", generate.name, func(a author) []string {
 			return []string{a.begin(one), a.text(one, "Said"), candidate(one, `{"functionCall":{"name":"f","args":{"p":1}}}`, `,"finishReason":"STOP"`), candidate(one, `{"text":""}`, `,"groundingMetadata":{"webSearchQueries":["q"]}`)}
 		}, []string{`"webSearchQueries":["q"]`, `"functionCall"`}},
+		{"why a prompt was blocked", generate.name, func(author) []string {
+			return []string{`data: {"promptFeedback":{"blockReason":"SAFETY","safetyRatings":[{"category":"C"}]},"usageMetadata":{"promptTokenCount":3},"modelVersion":"m","responseId":"one"}` + "\n\n"}
+		}, []string{`"promptFeedback":{"blockReason":"SAFETY","safetyRatings":[{"category":"C"}]}`}},
 		{"a picture", generate.name, func(a author) []string {
 			return []string{a.begin(one), a.text(one, "Said"), candidate(one, `{"inlineData":{"mimeType":"image/png","data":"iVBORw0="}}`, ""), a.end(one, "")}
 		}, []string{`{"inlineData":{"mimeType":"image/png","data":"iVBORw0="}}`}},
@@ -155,6 +158,9 @@ func TestFollowersHaveWhatStandsBesideTheText(t *testing.T) {
 				res, err := w.Follow([]byte(a.request), first.Log, piece, nil)
 				if err != nil || res.Broken != "" || res.End != relay.Clean {
 					t.Fatalf("pieces of %d: end %v, %v, law %q", piece, res.End, err, res.Broken)
+				}
+				if blank := []byte(`"candidates"`); bytes.Contains(res.Body, blank) && !bytes.Contains(first.Body, blank) {
+					t.Fatalf("pieces of %d: an answer where there was none\n%s", piece, res.Body)
 				}
 				for _, has := range c.has {
 					if n := bytes.Count(res.Body, []byte(has)); n != 1 {

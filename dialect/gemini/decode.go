@@ -303,8 +303,8 @@ func (d *Decoder) lane(index int) *lane {
 // blocked reads promptFeedback: a blocked prompt has no candidates, so that the
 // reason is the end of all that were asked for.
 func (d *Decoder) blocked(feedback []byte) {
-	reason, ok := jsonwalk.String(jsonwalk.Get(feedback, "blockReason"))
-	if !ok || len(reason) == 0 || string(reason) == "BLOCK_REASON_UNSPECIFIED" {
+	reason := blockReason(feedback)
+	if reason == nil {
 		return
 	}
 	for i := range d.choices {
@@ -314,4 +314,13 @@ func (d *Decoder) blocked(feedback []byte) {
 			d.put(turn.Delta{Kind: turn.Finish, Choice: i, Why: turn.Filtered, Text: reason})
 		}
 	}
+}
+
+// blockReason is why a prompt was blocked; nil: it was not.
+func blockReason(feedback []byte) []byte {
+	reason, ok := jsonwalk.String(jsonwalk.Get(feedback, "blockReason"))
+	if !ok || len(reason) == 0 || string(reason) == "BLOCK_REASON_UNSPECIFIED" {
+		return nil
+	}
+	return reason
 }

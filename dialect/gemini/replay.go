@@ -25,7 +25,7 @@ func (Dialect) Replay(dst []byte, _ *dialect.Request, said *turn.Snapshot) []byt
 		}
 		dst = notes(dst, said, &id, b)
 	}
-	if len(dst) == before {
+	if len(dst) == before && blocking(said) == nil { // its end is all of it
 		return frame(dst, said, nil, id.chunk(0, textPart(nil), "", nil))
 	}
 	return dst

@@ -92,6 +92,11 @@ func (Dialect) Finish(dst []byte, _ *dialect.Request, said *turn.Snapshot, e dia
 		usage = appendUsage(nil, e.Usage)
 	}
 	id := identify(said.Head)
+	if feedback := blocking(said); feedback != nil {
+		c := id.chunk(0, nil, "", usage)
+		c = jsonwalk.SetMember(nil, jsonwalk.DeleteMember(nil, c, "candidates"), "promptFeedback", feedback)
+		return frame(dst, said, nil, c)
+	}
 	if said.Finished() { // the ends of a turn that was told again: the client has none
 		for i, end := range said.Ends {
 			dst = frame(dst, said, nil, id.chunk(i, textPart(nil), cmp.Or(end.Reason, reason), usage))
@@ -105,6 +110,15 @@ func (Dialect) Finish(dst []byte, _ *dialect.Request, said *turn.Snapshot, e dia
 		dst = frame(dst, said, nil, id.chunk(i, textPart(nil), reason, usage))
 	}
 	return dst
+}
+
+// blocking is the promptFeedback of a turn that ended with it before anything was said;
+// nil: it did not. The head is the chunk that it came in.
+func blocking(said *turn.Snapshot) []byte {
+	if feedback := jsonwalk.Get(said.Head, "promptFeedback"); len(said.Blocks) == 0 && blockReason(feedback) != nil {
+		return feedback
+	}
+	return nil
 }
 
 // Fail implements dialect.Writer: `data: {"error":{…}}`, which every SDK that was
