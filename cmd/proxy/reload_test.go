@@ -63,8 +63,10 @@ func TestChangesOfFiles(t *testing.T) {
 		}
 		c.begin()
 		c.read([]string{at("plain"), at("conf"), at("absent")})
-		if c.some() || c.some() {
-			t.Errorf("%s: told of again", tc.name)
+		for range 2 { // what is new counts when it is seen unchanged
+			if c.some() {
+				t.Errorf("%s: told of again", tc.name)
+			}
 		}
 	}
 	put("plain", "unsettled, ")
@@ -207,8 +209,10 @@ func TestReloadReadsWhatItHasNotRead(t *testing.T) {
 	if st := r.state(); st.Refused != 1 || len(st.Problems) != 1 || st.RefusedAt == nil || !strings.Contains(st.Problems[0], "later") {
 		t.Fatalf("%+v", st)
 	}
-	if r.files.some() || r.files.some() {
-		t.Error("what was read would be read again")
+	for range 2 {
+		if r.files.some() {
+			t.Error("what was read would be read again")
+		}
 	}
 	meanwhile = func() { write("idle: a change that comes in between") }
 	r.reload("a test")
