@@ -43,6 +43,29 @@ func (w *allowance) waits(done <-chan struct{}) bool {
 	}
 }
 
+// leads waits for what is to be done before something else that is waited for, for half of
+// the time at most. It returns false if that was over first.
+func (w *allowance) leads(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+	}
+	whole := w.left()
+	if whole.Err() != nil {
+		return false
+	}
+	half, cancel := w.most(w.wait / 2)
+	defer cancel()
+	select {
+	case <-done:
+		return true
+	case <-half.Done():
+	case <-whole.Done():
+	}
+	return false
+}
+
 // look is for one more question to the checkpoint store, without which nothing may
 // leave. A store that has just answered is asked though others used the time up; one
 // that has not is asked in what is left of it.

@@ -169,8 +169,11 @@ func (d *drive) persist() {
 	case d.fx.Answer:
 		told = d.page.learn(d.fx.Client)
 	}
+	// Whoever finds the checkpoint of a finished turn tells his client of it and commits
+	// nothing: the ledger has it first, unless it is slow.
+	led := told == nil || w.leads(told)
 	ours := d.tail != nil || d.log.persist(d.fx.Persist, &w)
-	if told != nil && !w.waits(told) {
+	if !led && !w.waits(told) {
 		d.srv.counts.unacked.Add(1)
 	}
 	if ours {
