@@ -572,7 +572,9 @@ func (s *Stream) trim(d *turn.Delta) cutoff {
 	if h.skip > 0 {
 		n := jsonwalk.DecodedLen(d.Text)
 		if n <= h.skip {
-			h.skip -= n
+			if h.skip -= n; h.guard != nil && h.limit >= 0 && h.passed >= h.limit {
+				h.skip = 0 // the rest of what is to be skipped is the sentinel, which is cut
+			}
 			d.Kind = turn.Skip
 			return noCut
 		}
