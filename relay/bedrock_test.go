@@ -86,16 +86,20 @@ func (cannedFrames) Do(q *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-var bedrockClient = aws_bedrock.New(aws_bedrock.Options{
-	Region: "us-east-1", HTTPClient: cannedFrames{}, RetryMaxAttempts: 1,
-	BearerAuthTokenProvider: bearer.StaticTokenProvider{Token: bearer.Token{Value: "k"}},
-	AuthSchemePreference:    []string{"httpBearerAuth"},
-})
+// bedrockClient is one for each stream: the SDK encodes events that it does not know with
+// an encoder that a client's streams share, which is no more than one may use at a time.
+func bedrockClient() *aws_bedrock.Client {
+	return aws_bedrock.New(aws_bedrock.Options{
+		Region: "us-east-1", HTTPClient: cannedFrames{}, RetryMaxAttempts: 1,
+		BearerAuthTokenProvider: bearer.StaticTokenProvider{Token: bearer.Token{Value: "k"}},
+		AuthSchemePreference:    []string{"httpBearerAuth"},
+	})
+}
 
 // readConverse is the AWS SDK for Go over a stream. It accumulates nothing.
 func readConverse(stream []byte) (message, error) {
 	ctx := context.WithValue(context.Background(), cannedFrames{}, stream)
-	out, err := bedrockClient.ConverseStream(ctx, &aws_bedrock.ConverseStreamInput{ModelId: aws.String("m")})
+	out, err := bedrockClient().ConverseStream(ctx, &aws_bedrock.ConverseStreamInput{ModelId: aws.String("m")})
 	if err != nil {
 		return message{}, err
 	}
@@ -256,7 +260,7 @@ func (a *conversing) message() (message, error) {
 // readInvoke is the AWS SDK for Go over a stream, and the SDK of Anthropic over what it hands out.
 func readInvoke(stream []byte) (message, error) {
 	ctx := context.WithValue(context.Background(), cannedFrames{}, stream)
-	out, err := bedrockClient.InvokeModelWithResponseStream(ctx, &aws_bedrock.InvokeModelWithResponseStreamInput{ModelId: aws.String("m"), Body: []byte("{}")})
+	out, err := bedrockClient().InvokeModelWithResponseStream(ctx, &aws_bedrock.InvokeModelWithResponseStreamInput{ModelId: aws.String("m"), Body: []byte("{}")})
 	if err != nil {
 		return message{}, err
 	}
