@@ -558,8 +558,9 @@ const (
 // after the end of its text.
 func (s *Stream) trim(d *turn.Delta) cutoff {
 	h := &s.hop
+	said := d.Text
 	if h.guard != nil {
-		d.Text = h.within(d.Text)
+		d.Text = h.within(said)
 	}
 	if len(h.again) > 0 {
 		plain := jsonwalk.Unescape(nil, d.Text)
@@ -570,11 +571,8 @@ func (s *Stream) trim(d *turn.Delta) cutoff {
 		h.again = h.again[n:]
 	}
 	if h.skip > 0 {
-		n := jsonwalk.DecodedLen(d.Text)
-		if n <= h.skip {
-			if h.skip -= n; h.guard != nil && h.limit >= 0 && h.passed >= h.limit {
-				h.skip = 0 // the rest of what is to be skipped is the sentinel, which is cut
-			}
+		if jsonwalk.DecodedLen(d.Text) <= h.skip {
+			h.skip -= min(h.skip, jsonwalk.DecodedLen(said)) // a sentinel that was cut was said
 			d.Kind = turn.Skip
 			return noCut
 		}
