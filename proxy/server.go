@@ -212,10 +212,10 @@ func (s *Server) ListenAndServe(addr string) error {
 
 // handle serves one request up to its response head.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	r := s.take(ctx)
 	// For what is written behind the handler: a head, a short body. Bodies that
 	// stream lift it. It also makes fasthttp flush each response at its end,
 	// where it would else wait for the response to a pipelined request.
-	r := s.take(ctx)
 	defer func() { _ = ctx.SetWriteDeadline(time.Now().Add(r.under.cfg.WriteStall)) }()
 	if status, err := r.acceptable(); err != nil {
 		s.decline(ctx, nil, status, err.Error())
