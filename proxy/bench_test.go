@@ -13,6 +13,28 @@ import (
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
+// through is a connection to a proxy in front of l, and what ends the proxy.
+func through(b *testing.B, l net.Listener) (c net.Conn, end func()) {
+	b.Helper()
+	client := upstream.New(upstream.Config{Proxy: upstream.NoProxy})
+	s, err := New(Config{Upstreams: []Upstream{{Name: "openai", URL: "http://" + l.Addr().String()}}, Client: client})
+	if err != nil {
+		b.Fatal(err)
+	}
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	go s.Serve(front)
+	if c, err = net.Dial("tcp", front.Addr().String()); err != nil {
+		b.Fatal(err)
+	}
+	return c, func() {
+		_ = s.Shutdown(b.Context())
+		client.Close()
+	}
+}
+
 // BenchmarkEvents is the cost of events on their way through, over real sockets:
 // one provider write and one client read each.
 func BenchmarkEvents(b *testing.B) {
@@ -39,23 +61,7 @@ func BenchmarkEvents(b *testing.B) {
 			}
 		}
 	}()
-	client := upstream.New(upstream.Config{Proxy: upstream.NoProxy})
-	url := "http://" + l.Addr().String()
-	s, err := New(Config{
-		Upstreams: []Upstream{{Name: "openai", URL: url}}, Client: client,
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	front, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	go s.Serve(front)
-	c, err := net.Dial("tcp", front.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
+	c, end := through(b, l)
 	io.WriteString(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "+strconv.Itoa(len(chatAsk))+"\r\n\r\n"+chatAsk)
 	br := bufio.NewReader(c)
 	step <- struct{}{}
@@ -81,8 +87,7 @@ func BenchmarkEvents(b *testing.B) {
 	b.StopTimer()
 	c.Close()
 	close(step)
-	_ = s.Shutdown(b.Context())
-	client.Close()
+	end()
 }
 
 // BenchmarkCalls is the cost of calls that do not stream, one after the other on one
@@ -128,20 +133,7 @@ func BenchmarkCalls(b *testing.B) {
 			}()
 		}
 	}()
-	client := upstream.New(upstream.Config{Proxy: upstream.NoProxy})
-	s, err := New(Config{Upstreams: []Upstream{{Name: "openai", URL: "http://" + l.Addr().String()}}, Client: client})
-	if err != nil {
-		b.Fatal(err)
-	}
-	front, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	go s.Serve(front)
-	c, err := net.Dial("tcp", front.Addr().String())
-	if err != nil {
-		b.Fatal(err)
-	}
+	c, end := through(b, l)
 	ask := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("x", 2000) + `"}]}`
 	request := []byte("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(ask)) + "\r\n\r\n" + ask)
 	br := bufio.NewReader(c)
@@ -159,6 +151,5 @@ func BenchmarkCalls(b *testing.B) {
 		}
 	}
 	c.Close()
-	_ = s.Shutdown(b.Context())
-	client.Close()
+	end()
 }

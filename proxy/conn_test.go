@@ -54,8 +54,9 @@ func TestOneConnectionServesStreamAfterStream(t *testing.T) {
 	}
 }
 
-// dialTLS is a client of a listener with TLS.
-func dialTLS(t *testing.T, s *proxied) *client {
+// alsoOn has s serve another listener too, which as makes of a bare one, until the test
+// ends. It returns its address.
+func (s *proxied) alsoOn(t *testing.T, as func(net.Listener) net.Listener) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,13 +65,22 @@ func dialTLS(t *testing.T, s *proxied) *client {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = s.Serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}}))
+		_ = s.Serve(as(l))
 	}()
-	c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+	t.Cleanup(func() { l.Close(); within(t, "Serve returns", served) })
+	return l.Addr().String()
+}
+
+// dialTLS is a client of a listener with TLS.
+func dialTLS(t *testing.T, s *proxied) *client {
+	t.Helper()
+	over := &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}}
+	addr := s.alsoOn(t, func(l net.Listener) net.Listener { return tls.NewListener(l, over) })
+	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.Close(); l.Close(); within(t, "Serve returns", served) })
+	t.Cleanup(func() { c.Close() })
 	return &client{t, c, bufio.NewReader(c)}
 }
 

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"crypto/tls"
 	"io"
 	"net"
 	"strings"
@@ -199,25 +198,10 @@ func TestReaderThatKeepsReadingIsServed(t *testing.T) {
 func TestClientLeavesOverTLS(t *testing.T) {
 	p := newProvider(t, func(a *asked) { a.stream(); a.chunks(oc("some words")); a.hang() })
 	s := start(t, p)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := selfSigned(t)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		s.Serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}}))
-	}()
-	t.Cleanup(func() { l.Close(); <-served })
-	tc, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	io.WriteString(tc, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "+itoa(len(chatAsk))+"\r\n\r\n"+chatAsk)
+	c := dialTLS(t, s).post("/v1/chat/completions", chatAsk)
 	a := p.next()
-	until(t, tc, "some words")
-	tc.Close()
+	until(t, c.br, "some words")
+	c.c.Close()
 	within(t, "the upstream connection is closed", a.left)
 	if got := s.notes.outcome(t); got != "client_gone" {
 		t.Errorf("outcome %q", got)

@@ -74,17 +74,9 @@ func (l watching) Accept() (net.Conn, error) {
 // dialWatched is a client whose connection is, to the proxy, w around it.
 func dialWatched(t *testing.T, s *proxied, w *watched) *client {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = s.Serve(watching{l, func(c net.Conn) net.Conn { w.Conn = c; return w }})
-	}()
-	t.Cleanup(func() { l.Close(); within(t, "Serve returns", served) })
-	return dial(t, l.Addr().String())
+	return dial(t, s.alsoOn(t, func(l net.Listener) net.Listener {
+		return watching{l, func(c net.Conn) net.Conn { w.Conn = c; return w }}
+	}))
 }
 
 // What bounds the last write of a stream was left on its connection. A minute later it

@@ -37,8 +37,7 @@ func (r *route) tongue() dialect.Dialect {
 func refuse(ctx *fasthttp.RequestCtx, family dialect.Dialect, status int, message string) {
 	body := refusalBody(family, status, message)
 	ctx.Response.Reset()
-	ctx.Response.Header.DisableNormalizing()
-	ctx.Response.Header.SetNoDefaultContentType(true)
+	bare(&ctx.Response.Header)
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	ctx.SetBody(body)

@@ -47,9 +47,14 @@ type response struct {
 // blank is a header as fasthttp has it for this server's responses.
 func blank() *fasthttp.ResponseHeader {
 	h := &fasthttp.ResponseHeader{}
+	bare(h)
+	return h
+}
+
+// bare has h say what it is told to and nothing else, as it is spelled.
+func bare(h *fasthttp.ResponseHeader) {
 	h.DisableNormalizing()
 	h.SetNoDefaultContentType(true)
-	return h
 }
 
 // stream moves the exchange of ctx to a goroutine of its own.
