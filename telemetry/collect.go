@@ -21,6 +21,7 @@ type Source struct {
 type Config struct {
 	Accepted, Refused int64     // reloads
 	Loaded            time.Time // when what is in force was read
+	Stale             bool      // what was read last was refused: what is in force is older
 	Pending           int       // settings whose change waits for a restart
 }
 
@@ -115,6 +116,7 @@ func (t teller) config(c Config) {
 	t.of(reloads, float64(c.Accepted), "accepted")
 	t.of(reloads, float64(c.Refused), "refused")
 	t.of(configLoaded, float64(c.Loaded.UnixMilli())/1000)
+	t.of(configRefused, truth(c.Stale))
 	t.of(configPending, float64(c.Pending))
 }
 

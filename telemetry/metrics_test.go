@@ -73,7 +73,9 @@ func stats() proxy.Stats {
 func reader(p *Prometheus) {
 	p.Read(Source{Version: "v1", Stats: stats, Store: func() Store {
 		return Store{Away: true, Lag: 1500 * time.Millisecond, BehindBytes: 20, BehindTurns: 2, Drops: 1, Fenced: 3}
-	}, Config: func() Config { return Config{Accepted: 2, Refused: 1, Loaded: time.Unix(1_700_000_000, 0), Pending: 1} }})
+	}, Config: func() Config {
+		return Config{Accepted: 2, Refused: 1, Loaded: time.Unix(1_700_000_000, 0), Stale: true, Pending: 1}
+	}})
 }
 
 // What is scraped is what names.go lists, all of it and nothing else, with the labels
@@ -161,6 +163,7 @@ func TestStoryInNumbers(t *testing.T) {
 		`unbroken_config_reloads_total{answer="accepted"} 2`,
 		`unbroken_config_reloads_total{answer="refused"} 1`,
 		`unbroken_config_loaded_timestamp_seconds 1.7e+09`,
+		`unbroken_config_refused 1`,
 		`unbroken_config_pending_settings 1`,
 		`unbroken_breakers{state="open",upstream="openai"} 2`,
 		`unbroken_breaker_opens_total{upstream="openai"} 4`,

@@ -141,6 +141,7 @@ var (
 
 	reloads       = Metric{"unbroken_config_reloads_total", Counter, "Configurations read while the process served: put in force, or refused for a problem.", []Label{answerLabel}, nil}
 	configLoaded  = Metric{"unbroken_config_loaded_timestamp_seconds", Gauge, "When the configuration that is in force was read.", nil, nil}
+	configRefused = Metric{"unbroken_config_refused", Gauge, "1 while the configuration that would be read now was refused, and an older one is in force.", nil, nil}
 	configPending = Metric{"unbroken_config_pending_settings", Gauge, "Settings whose change waits for a restart.", nil, nil}
 
 	later       = Metric{"unbroken_later_turns_total", Counter, "Requests for which something was done that an earlier turn had left to be done, and turns that could not leave it.", []Label{laterLabel}, nil}
@@ -159,7 +160,7 @@ func Metrics() []Metric {
 		upstreamLive, upstreamHealing, upstreamWaiting, healthy, breakers, breakerOpens,
 		flushes, losses, reclaimed, takeovers,
 		storeAway, storeLag, storeBehind, storeTurns, storeDrops, storeFenced,
-		reloads, configLoaded, configPending,
+		reloads, configLoaded, configRefused, configPending,
 		later, ledgerLost, ledgerSaves,
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 )
 
@@ -32,6 +33,17 @@ func (p problem) String() string {
 		return p.at.place + ": " + p.what
 	}
 	return fmt.Sprintf("%s: %s: %s", p.at.place, p.at.key, p.what)
+}
+
+// attrs are the problem in a line of the log: what is not known of its place is left out.
+func (p problem) attrs() []any {
+	var all []any
+	for _, a := range [...]slog.Attr{slog.String("at", p.at.place), slog.String("key", p.at.key), slog.String("problem", p.what)} {
+		if a.Value.String() != "" {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // problems is an error of one line per problem.

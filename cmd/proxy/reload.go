@@ -106,7 +106,7 @@ func (r *reloader) state() reloadState {
 
 func (r *reloader) measured() telemetry.Config {
 	st := r.state()
-	return telemetry.Config{Accepted: st.Accepted, Refused: st.Refused, Loaded: st.Loaded, Pending: len(st.Pending)}
+	return telemetry.Config{Accepted: st.Accepted, Refused: st.Refused, Loaded: st.Loaded, Stale: st.RefusedAt != nil, Pending: len(st.Pending)}
 }
 
 // reload reads the configuration again, and puts it in force if it is good.
@@ -129,7 +129,7 @@ func (r *reloader) reload(why string) {
 	}
 	if len(next.problems) > 0 {
 		for _, p := range next.problems {
-			log.Error("a problem of the configuration", "at", p.at.place, "key", p.at.key, "problem", p.what)
+			log.Error("a problem of the configuration", p.attrs()...)
 		}
 		log.Error("the configuration is not reloaded; what was in force stays", "why", why, "problems", len(next.problems))
 		r.refused(next.problems)

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -220,3 +222,72 @@ func TestReloadReadsWhatItHasNotRead(t *testing.T) {
 		t.Error("what changed while it was read is lost")
 	}
 }
+
+// A file without a key to blame is told of by its name and line alone, in the log as well.
+func TestProblemsInTheLog(t *testing.T) {
+	name := writtenFile(t, "")
+	read := func() *loading { return load(nothing(), origin{place: "--config", key: name}, nil) }
+	said := &log{changed: make(chan struct{})}
+	r := newReloader(&house{log: slog.New(slog.NewTextHandler(said, nil))}, read(), read)
+	for _, tc := range []struct {
+		name, text string
+		want       string
+	}{
+		{"no YAML", "idle: [", ` at=` + name + `:1 problem=`},
+		{"no duration", "idle: soon", ` at=` + name + `:1 key=idle problem=`},
+	} {
+		if err := os.WriteFile(name, []byte(tc.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := said.far()
+		r.reload("a test")
+		after, _ := said.far()
+		if got := strings.TrimPrefix(after, before); !strings.Contains(got, tc.want) || strings.Contains(got, `=""`) {
+			t.Errorf("%s: no %q in\n%s", tc.name, tc.want, got)
+		}
+	}
+}
+
+// An alert on refused reloads went quiet ten minutes later, with the file still refused: a
+// count tells that something happened, not that it lasts. The gauge lasts as long as the file
+// is bad, and ends with any good one, the one that was in force all along included.
+func TestRefusedFileIsToldUntilItIsGood(t *testing.T) {
+	t.Parallel()
+	good, bad := "idle: 30s", "idle: soon"
+	name := writtenFile(t, good)
+	s := serveHere(t, breakable(t, 0), "--config", name)
+	scrape := func() string { return answer(t, http.DefaultClient, s.admin+"/metrics") + "\n" }
+	becomes := func(what, line string) {
+		t.Helper()
+		eventually(t, what+": "+line, func() bool { return strings.Contains(scrape(), "\n"+line+"\n") })
+	}
+	if text := scrape(); !strings.Contains(text, "\nunbroken_config_refused 0\n") {
+		t.Fatalf("before anything changed:\n%s", text)
+	}
+	for n, step := range []struct {
+		name   string
+		change func() error
+		want   int
+	}{
+		{"a bad file", func() error { return os.WriteFile(name, []byte(bad), 0o600) }, 1},
+		{"what is in force, put back", func() error { return os.WriteFile(name, []byte(good), 0o600) }, 0},
+		{"no file", func() error { return os.Rename(name, name+".away") }, 1},
+		{"the very file, moved back", func() error { return os.Rename(name+".away", name) }, 0},
+	} {
+		if err := step.change(); err != nil {
+			t.Fatal(err)
+		}
+		var reloads int
+		eventually(t, step.name+" is read", func() bool {
+			reloads = 0
+			for _, m := range reloadsCounted.FindAllStringSubmatch(scrape(), -1) {
+				k, _ := strconv.Atoi(m[1])
+				reloads += k
+			}
+			return reloads > n
+		})
+		becomes(step.name, fmt.Sprint("unbroken_config_refused ", step.want))
+	}
+}
+
+var reloadsCounted = regexp.MustCompile(`(?m)^unbroken_config_reloads_total\{.*\} (\d+)$`)
