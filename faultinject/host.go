@@ -44,7 +44,7 @@ func ParseHost(name string) (Host, error) {
 			return h, nil
 		}
 	}
-	return "", fmt.Errorf("unknown host %q: use one of %v", name, hosts)
+	return "", fmt.Errorf("unknown host %q: use one of %s", name, strings.Join(HostNames(), ", "))
 }
 
 // claudePrefill lists the Claude models that take a prefill, as parts of their

@@ -213,10 +213,10 @@ func TestLogTellsTheSizeOfThePrompt(t *testing.T) {
 
 func TestConfigIsValidated(t *testing.T) {
 	for name, c := range map[string]Config{
-		"use one of agent":       {Scenario: "nowhere"},
-		"use one of diverge":     {Seam: Seam{Name: "of-gold"}},
-		"use one of [openai":     {Host: "mainframe"},
-		"choose another address": {Listen: "256.0.0.1:1"},
+		"use one of agent":         {Scenario: "nowhere"},
+		"use one of diverge":       {Seam: Seam{Name: "of-gold"}},
+		"use one of openai, vllm,": {Host: "mainframe"},
+		"choose another address":   {Listen: "256.0.0.1:1"},
 	} {
 		if s, err := New(c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%q: %v %v", name, s, err)

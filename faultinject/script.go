@@ -13,7 +13,6 @@ type Script struct{ rules []rule }
 
 // rule is one line.
 type rule struct {
-	line int
 	text string
 
 	attempts span
@@ -117,7 +116,6 @@ func ParseScript(src []byte) (Script, error) {
 		if err != nil {
 			return Script{}, fmt.Errorf("fault script line %d: %w", n, err)
 		}
-		r.line = n
 		s.rules = append(s.rules, r)
 	}
 	return s, nil

@@ -101,6 +101,7 @@ func TestScriptErrors(t *testing.T) {
 		"attempt 1: rst;":                     "empty directive",
 		"attempt 1: explode":                  "unknown directive \"explode\": use pass",
 		"attempt 1: rst after lunch":          "is no place: use an address",
+		"attempt 1: cut after supper":         "KIND is one of start, open, thinking,",
 		"attempt 1: rst after event":          "event needs a number from 1",
 		"attempt 1: rst at event 0":           "event needs a number from 1",
 		"attempt 1: rst at byte":              "byte needs a number",

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -87,11 +88,32 @@ func TestCommandRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestProgressEndsItsLine(t *testing.T) {
-	var log bytes.Buffer
-	done := progress(&log, "flood %d/%d", 1, 5)
-	done("7 events")
-	if log.String() != "flood 1/5  7 events\n" {
-		t.Errorf("%q", log.String())
+// A target's line ended "… output tokens each . 10 whole" in a file: what is done, a dot for a
+// terminal and the outcome ran into one another.
+func TestProgress(t *testing.T) {
+	for _, tc := range []struct {
+		name, what string
+		dots       bool
+		took       time.Duration
+		want       string
+	}{
+		{"at once, on a terminal", "flood 1/5", true, 0, "flood 1/5: 7 events\n"},
+		{"a while, on a terminal", "flood 1/5 nginx     ", true, 5 * time.Second, "flood 1/5 nginx:      .. 7 events\n"},
+		{"a while, in a file", "2 requests, at most 300 output tokens each", false, 5 * time.Second, "2 requests, at most 300 output tokens each: 7 events\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			done := line(&log, tc.what, tc.dots)
+			time.Sleep(tc.took) // the bubble's time
+			done("7 events")
+			if log.String() != tc.want {
+				t.Errorf("%s: %q", tc.name, log.String())
+			}
+		})
+	}
+	var file bytes.Buffer
+	progress(&file, "flood %d/%d", 1, 5)("7 events")
+	if file.String() != "flood 1/5: 7 events\n" {
+		t.Errorf("%q", file.String())
 	}
 }
