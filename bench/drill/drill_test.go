@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +15,21 @@ import (
 
 	"github.com/unbroken-llm/unbroken/proxy"
 )
+
+// docs/BENCH.md has every flag, and its default.
+func TestFlagsAreDocumented(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/BENCH.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := fullSize
+	f, _ := flags(&c)
+	f.VisitAll(func(f *flag.Flag) {
+		if row := fmt.Sprintf("| `-%s` | `%s` | %s |\n", f.Name, f.DefValue, f.Usage); !strings.Contains(string(manual), row) {
+			t.Errorf("docs/BENCH.md has no line %s", row)
+		}
+	})
+}
 
 // The drill at the size of a test: what must hold on any machine, in counts.
 func TestDrill(t *testing.T) {

@@ -22,11 +22,7 @@ func main() {
 
 func run(ctx context.Context, args []string, progress io.Writer) error {
 	c := fullSize
-	f := flag.NewFlagSet("drill", flag.ContinueOnError)
-	out := f.String("out", "bench/results", "directory for drill.json, drill.svg and drill.md")
-	f.IntVar(&c.Agents, "agents", c.Agents, "agents, each with one turn at a time")
-	f.DurationVar(&c.Turn, "turn", c.Turn, "how long a turn takes when all is well")
-	f.DurationVar(&c.Away, "away", c.Away, "how long the provider is away")
+	f, out := flags(&c)
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil
@@ -40,4 +36,14 @@ func run(ctx context.Context, args []string, progress io.Writer) error {
 	}
 	fmt.Fprint(progress, r.summary())
 	return r.write(*out)
+}
+
+// flags are the drill's command line: its size, and where the report goes.
+func flags(c *config) (f *flag.FlagSet, out *string) {
+	f = flag.NewFlagSet("drill", flag.ContinueOnError)
+	out = f.String("out", "bench/results", "directory for drill.json, drill.svg and drill.md")
+	f.IntVar(&c.Agents, "agents", c.Agents, "agents, each with one turn at a time")
+	f.DurationVar(&c.Turn, "turn", c.Turn, "how long a turn takes when all is well")
+	f.DurationVar(&c.Away, "away", c.Away, "how long the provider is away")
+	return f, out
 }

@@ -36,11 +36,14 @@ type flags struct {
 	keyEnv string
 }
 
-func parse(args []string, binary string, log io.Writer) (*flags, error) {
-	c := &flags{}
+// Flags are those that [Command] takes, with their defaults where this program is not the
+// proxy itself: for documents and completion.
+func Flags() *flag.FlagSet { return new(flags).set("") }
+
+// set is the flags as they are parsed; binary is the default of -unbroken.
+func (c *flags) set(binary string) *flag.FlagSet {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.SetOutput(log)
-	f.StringVar(&c.binary, "unbroken", binary, "the unbroken binary; empty: it takes no part")
+	f.StringVar(&c.binary, "unbroken", binary, "the unbroken binary that is measured; empty: it takes no part (in unbroken bench: this one, if not told otherwise)")
 	f.StringVar(&c.scenarios, "scenarios", "flood,paced1000,paced250,idle5000,json", "which to run, in order: those, body50, store250, linear (six of them), heal, faultrate")
 	f.StringVar(&c.peers, "peers", "direct,nginx,haproxy,reverse,unbroken-redis,unbroken-memory", "who takes part; empty: only those of -peer")
 	f.StringVar(&c.wire, "wire", "chat", "the protocol: chat (OpenAI Chat Completions) or messages (Anthropic)")
@@ -71,6 +74,13 @@ func parse(args []string, binary string, log io.Writer) (*flags, error) {
 	f.IntVar(&c.target.Requests, "requests", 10, "of the target: how many, in all")
 	f.IntVar(&c.target.Parallel, "parallel", 2, "of the target: at a time")
 	f.IntVar(&c.target.Tokens, "tokens", 300, "of the target: most output tokens of each; 0: the model's own limit, for models that do not take max_tokens")
+	return f
+}
+
+func parse(args []string, binary string, log io.Writer) (*flags, error) {
+	c := &flags{}
+	f := c.set(binary)
+	f.SetOutput(log)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

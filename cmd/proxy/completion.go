@@ -2,11 +2,10 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -138,17 +137,12 @@ func offer(c *cobra.Command, flag string, words []string) {
 	}
 }
 
-// completeBench reads the bench's flags off its own help, since it parses them
-// itself.
+// completeBench offers the bench's flags, which it parses itself.
 func completeBench(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return benchFlags(), cobra.ShellCompDirectiveNoFileComp
 }
 
 func benchFlags() (names []string) {
-	var help bytes.Buffer
-	_ = gauge.Command(context.Background(), []string{"--help"}, nil, "", io.Discard, &help) // that help was asked for is its error
-	for _, m := range regexp.MustCompile(`(?m)^  -([a-z-]+)`).FindAllStringSubmatch(help.String(), -1) {
-		names = append(names, "--"+m[1])
-	}
+	gauge.Flags().VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
 	return names
 }

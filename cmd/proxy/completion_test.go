@@ -147,7 +147,7 @@ var called = regexp.MustCompile(`\bunbroken( (?:'[^']*'|[^'|#>)])*|$)`)
 // Every flag says what it is for.
 func TestEveryFlagIsExplained(t *testing.T) {
 	for _, name := range commands() {
-		command(name).Flags().VisitAll(func(f *pflag.Flag) {
+		ownFlags(command(name)).VisitAll(func(f *pflag.Flag) {
 			if len(f.Usage) < 8 {
 				t.Errorf("%s --%s: %q", name, f.Name, f.Usage)
 			}

@@ -13,8 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unbroken-llm/unbroken/bench/gauge"
 	"github.com/unbroken-llm/unbroken/internal/golden"
 )
 
@@ -34,10 +36,15 @@ func TestManualIsTheCommandLine(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "\n## unbroken %s\n\n%s.\n\n```sh\n%s\n```\n", name, c.Short, unindented.ReplaceAllString(c.Example, ""))
 		var rows []string
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if !shared[f.Name] {
-				rows = append(rows, fmt.Sprintf("| `--%s` | %s | %s |", f.Name, code(f.DefValue), cell(f.Usage)))
+		ownFlags(c).VisitAll(func(f *pflag.Flag) {
+			if shared[f.Name] {
+				return
 			}
+			names := "`--" + f.Name + "`"
+			if f.Shorthand != "" {
+				names += " `-" + f.Shorthand + "`"
+			}
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s |", names, code(f.DefValue), cell(f.Usage)))
 		})
 		if c.Flags().Lookup("config") != nil {
 			b.WriteString("\nTakes every [setting](#settings) as a flag.\n")
@@ -53,6 +60,35 @@ func TestManualIsTheCommandLine(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | `--%s` | `%s` | %s | %s |\n", f.key, f.flag(), f.env(), code(f.def), cell(f.doc))
 	}
 	golden.Compare(t, "../../docs/CLI.md", b.Bytes())
+}
+
+// ownFlags are the flags of a command, those that it parses itself included.
+func ownFlags(c *cobra.Command) *pflag.FlagSet {
+	if !c.DisableFlagParsing {
+		return c.Flags()
+	}
+	all := pflag.NewFlagSet(c.Name(), pflag.ContinueOnError)
+	if c.Name() == "bench" {
+		all.AddGoFlagSet(gauge.Flags())
+	}
+	return all
+}
+
+// What docs/CLI.md says of the commands holds without one too: they serve, and take what serve
+// takes. A command that parses its flags itself is one whose flags the page has.
+func TestNoFlagIsLeftOut(t *testing.T) {
+	command("").Flags().VisitAll(func(f *pflag.Flag) {
+		if g := command("serve").Flags().Lookup(f.Name); g == nil || g.DefValue != f.DefValue {
+			t.Errorf("unbroken takes --%s, and unbroken serve does not", f.Name)
+		}
+	})
+	for _, name := range commands() {
+		c := command(name)
+		if c.DisableFlagParsing && !ownFlags(c).HasFlags() {
+			t.Errorf("the flags of %s are nowhere", name)
+		}
+		c.PersistentFlags().VisitAll(func(f *pflag.Flag) { t.Errorf("%s: --%s is not among the command's own", name, f.Name) })
+	}
 }
 
 var unindented = regexp.MustCompile(`(?m)^  `)
