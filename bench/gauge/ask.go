@@ -92,7 +92,7 @@ func (a *asker) read(ctx context.Context, body []byte, more map[string]string, t
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-		return fmt.Errorf("status %d: %s", res.StatusCode, bytes.TrimSpace(b))
+		return fmt.Errorf("status %d: %q", res.StatusCode, bytes.TrimSpace(b))
 	}
 	var scan sse.Scanner
 	buf, whole := make([]byte, 16<<10), false

@@ -233,6 +233,9 @@ func (c *flags) aim(ctx context.Context, wire Wire, out, log io.Writer) error {
 		}
 	}
 	a, err := Aim(ctx, t, log)
+	if a.Requests == 0 {
+		return err // nothing was asked: there is nothing to show
+	}
 	a.Table(out)
 	if err == nil && a.Whole == 0 {
 		err = errors.New("no stream of the target came to its end")

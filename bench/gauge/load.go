@@ -165,7 +165,7 @@ func (l *Load) talk(conn net.Conn, c *client, first *bool) error {
 		}
 		if res.StatusCode != http.StatusOK {
 			b, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-			return fmt.Errorf("%s: %s", res.Status, b)
+			return fmt.Errorf("status %d: %q", res.StatusCode, bytes.TrimSpace(b))
 		}
 		if !l.stream {
 			if _, err := io.Copy(io.Discard, res.Body); err != nil {

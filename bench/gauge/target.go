@@ -106,7 +106,7 @@ func (a *Aimed) take(all []*told) {
 
 // Table prints it.
 func (a Aimed) Table(w io.Writer) {
-	fmt.Fprintf(w, "\n%s, %s: %d of %d streams whole, %d events, %d bytes of text\n", a.URL, a.Model, a.Whole, a.Requests, a.Events, a.Bytes)
+	fmt.Fprintf(w, "\n%s, %q: %d of %d streams whole, %d events, %d bytes of text\n", a.URL, a.Model, a.Whole, a.Requests, a.Events, a.Bytes)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "ms\tp50\tp99\tmost\t")
 	for _, l := range []struct {

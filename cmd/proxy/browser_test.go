@@ -156,6 +156,7 @@ func (b *browser) pictures(name string) {
 // served is a proxy in this process, as its command would serve it.
 type served struct {
 	front, admin string
+	said         *log
 	stop         func()
 }
 
@@ -166,18 +167,19 @@ func serveHere(t *testing.T, provider *faultinject.Server, more ...string) *serv
 	out, in := io.Pipe()
 	done := make(chan int, 1)
 	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain", "0s", "--upstream", "openai=" + provider.URL(), "--upstream", "anthropic=" + provider.URL()}, more...)
-	var logged bytes.Buffer
+	said := &log{changed: make(chan struct{})}
 	go func() {
-		done <- run(ctx, environment{args: args, out: in, err: &logged})
+		done <- run(ctx, environment{args: args, out: in, err: said})
 		in.Close()
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	base, admin := baseURL.FindStringSubmatch(line), adminURL.FindStringSubmatch(line)
-	s := &served{stop: sync.OnceFunc(func() {
+	s := &served{said: said, stop: sync.OnceFunc(func() {
 		cancel()
 		go func() { _, _ = io.Copy(io.Discard, out) }()
 		if code := <-done; code != 0 {
-			t.Errorf("serve ended with %d:\n%s", code, &logged)
+			text, _ := said.far()
+			t.Errorf("serve ended with %d:\n%s", code, text)
 		}
 	})}
 	t.Cleanup(s.stop)

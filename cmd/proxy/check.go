@@ -56,22 +56,20 @@ func (l *loading) print(to io.Writer) {
 	for i := range l.fields {
 		f := &l.fields[i]
 		if f.key != keyUpstreams {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", f.key, shown(f.value.String()), l.origin(f.key))
+			row(w, f.key, shown(f.value.String()), l.origin(f.key))
 		}
 	}
-	for _, line := range l.forwards() {
-		fmt.Fprintln(w, line)
-	}
+	l.printForwards(w)
 	for _, p := range l.providersOrDefaults() {
 		name := keyUpstreams + "." + p.Name
 		table := p.fields(l.env.lookup)
 		for i := range table {
 			if text := table[i].value.String(); text != "" && text != "false" {
-				fmt.Fprintf(w, "%s.%s\t%s\t%s\n", name, table[i].key, text, p.origin(table[i].key))
+				row(w, name+"."+table[i].key, text, p.origin(table[i].key))
 			}
 		}
 		for _, h := range p.Header {
-			fmt.Fprintf(w, "%s.headers.%s\t%s\t%s\n", name, h.Name, redact(h.Value), p.origin("headers."+h.Name))
+			row(w, name+".headers."+h.Name, redact(h.Value), p.origin("headers."+h.Name))
 		}
 	}
 	for n, j := range l.settings.routes.list {
@@ -83,7 +81,7 @@ func (l *loading) print(to io.Writer) {
 func (j *journey) print(to io.Writer, n int) {
 	say := func(key, text string) {
 		if text != "" && text != "false" && text != "0s" && text != "0" {
-			fmt.Fprintf(to, "%s[%d].%s\t%s\t%s\n", keyRoutes, n, key, text, j.origin(n, key))
+			row(to, fmt.Sprintf("%s[%d].%s", keyRoutes, n, key), text, j.origin(n, key))
 		}
 	}
 	table := j.fields()
@@ -96,6 +94,11 @@ func (j *journey) print(to io.Writer, n int) {
 		say(at+".model", t.Model)
 		say(at+".for", t.For)
 	}
+}
+
+// row writes one setting of a table, in one line, whatever its value is.
+func row(to io.Writer, key, text string, from origin) {
+	fmt.Fprintf(to, "%s\t%s\t%s\n", cleanLine(key), cleanLine(text), cleanLine(from.String()))
 }
 
 func shown(text string) string {

@@ -7,25 +7,6 @@ import (
 	"golang.org/x/text/width"
 )
 
-// clean makes text of whatever it is given: what a terminal would obey is shown
-// as a sign of its own. That is every control character but the line feed, the
-// marks that turn the direction of writing, and bytes that are no UTF-8.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r < 0x20:
-			return '␀' + r // Unicode has a picture of each
-		case r == 0x7f:
-			return '␡'
-		case r >= 0x80 && r < 0xa0, unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
-			return unicode.ReplacementChar
-		}
-		return r // strings.Map reads what is no UTF-8 as ReplacementChar
-	}, text)
-}
-
 // columns is how many columns of a terminal a cleaned text takes.
 func columns(text string) (n int) {
 	for _, r := range text {

@@ -14,24 +14,6 @@ import (
 	"github.com/creack/pty"
 )
 
-func TestClean(t *testing.T) {
-	for _, tc := range []struct{ name, text, want string }{
-		{"text", "naïve 東京 🙂\n", "naïve 東京 🙂\n"},
-		{"an escape", "\x1b[31mred", "␛[31mred"},
-		{"a bell and a return", "a\a\rb", "a␇␍b"},
-		{"C1 controls", "a\u009b2Jb", "a\ufffd2Jb"},
-		{"delete", "a\x7f", "a␡"},
-		{"turned writing", "a\u202eb", "a\ufffdb"},
-		{"a byte that is no UTF-8", "a\x9bb", "a\ufffdb"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if got := clean(tc.text); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
 func TestBreakLines(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string

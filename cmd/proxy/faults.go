@@ -133,7 +133,7 @@ func (f *faultsFlags) config(env environment) (c faultinject.Config, err error) 
 	switch f.logFormat {
 	case "text":
 	case "json":
-		log = slog.NewJSONHandler(env.err, nil)
+		log = slog.NewJSONHandler(escaping{env.err}, nil)
 	default:
 		return c, fmt.Errorf("--log-format %q is not known: use text or json", f.logFormat)
 	}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
+	"io"
 	"net/url"
 	"strings"
 
@@ -107,9 +107,9 @@ func (l *loading) validateForward() {
 	}
 }
 
-// forwards are the proxies of the environment that count, and where they are not used, for
-// people: one line per variable.
-func (l *loading) forwards() (lines []string) {
+// printForwards writes the proxies of the environment that count, and where they are not used,
+// for people: one line per variable.
+func (l *loading) printForwards(to io.Writer) {
 	s := l.settings
 	var all [][]string
 	if s.forward == "" {
@@ -120,8 +120,7 @@ func (l *loading) forwards() (lines []string) {
 	}
 	for _, names := range all {
 		if name, text := l.variable(names); name != "" {
-			lines = append(lines, fmt.Sprintf("%s\t%s\t%s", map[bool]string{true: "no_proxy", false: "proxy"}[names[0] == proxyOfNone[0]], proxyShown(text), name))
+			row(to, map[bool]string{true: "no_proxy", false: "proxy"}[names[0] == proxyOfNone[0]], proxyShown(text), origin{place: name})
 		}
 	}
-	return lines
 }

@@ -63,7 +63,7 @@ func ask(ctx context.Context, out io.Writer, url string) error {
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answered %s: %.200q", url, res.Status, bytes.TrimSpace(body))
 	}
-	_, err = out.Write(body)
+	_, err = io.WriteString(out, clean(string(body)))
 	return err
 }
 

@@ -73,7 +73,7 @@ func run(ctx context.Context, env environment) int {
 		return 0
 	}
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(env.err, "unbroken: %s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(env.err, "unbroken: %s\n", clean(strings.TrimRight(line, "\n")))
 	}
 	if m := (misuse{}); errors.As(err, &m) {
 		return exitMisuse

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"strings"
 )
@@ -25,14 +24,15 @@ type problem struct {
 	what string
 }
 
+// String is one line, whatever keys and values there are in the file.
 func (p problem) String() string {
-	switch {
-	case p.at.place == "":
-		return strings.TrimPrefix(p.at.key+": "+p.what, ": ")
-	case p.at.key == "":
-		return p.at.place + ": " + p.what
+	said := make([]string, 0, 3)
+	for _, s := range []string{p.at.place, p.at.key, p.what} {
+		if s != "" {
+			said = append(said, cleanLine(s))
+		}
 	}
-	return fmt.Sprintf("%s: %s: %s", p.at.place, p.at.key, p.what)
+	return strings.Join(said, ": ")
 }
 
 // attrs are the problem in a line of the log: what is not known of its place is left out.
