@@ -35,8 +35,9 @@ func (m joinMode) String() string {
 type hop struct {
 	scan  dialect.Scanner
 	dec   dialect.Decoder
-	track dialect.Tracker // its decoder, where the provider may hold the generation; else nil
-	veil  dialect.Veiler  // its decoder, if the client sees other events; else nil
+	track dialect.Tracker  // its decoder, where the provider may hold the generation; else nil
+	veil  dialect.Veiler   // its decoder, if the client sees other events; else nil
+	short dialect.Repeater // its decoder, if its events may go the short way (more); else nil
 	ds    []turn.Delta
 	torn  []owned // an event whose text ends inside a surrogate pair, and silent ones behind it
 

@@ -49,6 +49,8 @@ type Stream struct {
 
 	fx    Effects
 	out   []byte // for the client in this step, or until the gate opens
+	lent  []byte // what out is, where that is the provider's bytes in their own memory (pass); else nil
+	spare []byte // out's own memory meanwhile
 	notes []Note
 	log   []byte // for the checkpoint in this step
 
@@ -260,6 +262,9 @@ func (s *Stream) begin(now time.Time) {
 	s.durable, s.flush = false, false
 	s.pulse.begin(s.seq())
 	if s.gate {
+		if s.lent != nil {
+			s.out, s.lent = s.spare, nil
+		}
 		s.out = s.out[:0]
 	}
 }
