@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"bytes"
+
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/sse"
 	"github.com/unbroken-llm/unbroken/turn"
@@ -57,8 +59,7 @@ func (s *Stream) pass(raw []byte) {
 	switch {
 	case !s.gate || s.holding || s.pulse.open || len(raw) == 0:
 	case len(s.out) == 0:
-		s.spare, s.lent = s.out, raw
-		s.out = raw[:len(raw):len(raw)]
+		s.lent, s.out = raw, raw[:len(raw):len(raw)]
 		return
 	case n > 0 && cap(s.lent) > n && &s.lent[:n+1][n] == &raw[0]:
 		s.lent = s.lent[:n+len(raw)]
@@ -71,7 +72,7 @@ func (s *Stream) pass(raw []byte) {
 // own has out in memory of its own, to be written to.
 func (s *Stream) own() {
 	if s.lent != nil {
-		s.out, s.lent = append(s.spare, s.out...), nil
+		s.out, s.lent = bytes.Clone(s.out), nil
 	}
 }
 

@@ -14,15 +14,15 @@ import (
 // generation to attach to, which is then the same attempt on another connection; or
 // points in the stream from which the same request goes on.
 type provision struct {
+	// left is what the log says of a turn that was taken over, until the attached
+	// stream has said as much: the log stays as it is so long, and is what the turn
+	// goes on from if nothing comes of it.
+	left *turn.Snapshot
 	// grip is that of a turn that was taken over, until its stream tells.
 	grip dialect.Grip
 	// lost: the generation is not held any more, or not for us. astray: no point is
 	// of use any more.
 	lost, astray bool
-	// left is what the log says of a turn that was taken over, until the attached
-	// stream has said as much: the log stays as it is so long, and is what the turn
-	// goes on from if nothing comes of it.
-	left *turn.Snapshot
 	// attached counts the attempts for which nothing was paid again.
 	attached int
 	// same is what the client has of a generation that is to be told from its start.

@@ -50,7 +50,6 @@ type Stream struct {
 	fx    Effects
 	out   []byte // for the client in this step, or until the gate opens
 	lent  []byte // what out is, where that is the provider's bytes in their own memory (pass); else nil
-	spare []byte // out's own memory meanwhile
 	notes []Note
 	log   []byte // for the checkpoint in this step
 
@@ -69,6 +68,7 @@ type Stream struct {
 	cfg     Config        // immutable, as are the next
 	sum     Summary
 	mark    turn.Mark
+	holds   provision // what the provider holds of the message
 
 	// From here on: rarely.
 	d      dialect.Dialect
@@ -77,12 +77,11 @@ type Stream struct {
 	rng    *rand.Rand
 
 	// the client's side
-	held   []byte    // behind an unfinished call or an unclosed signature
-	shown  extent    // while holding: how much of said the client has
-	holds  provision // what the provider holds of it
-	odd    string    // why this stream can be relayed but not spliced; "": it can
-	tokens tally     // output and prompt tokens over the hops
-	taken  bool      // over from another process, whose attempt was the first
+	held   []byte // behind an unfinished call or an unclosed signature
+	shown  extent // while holding: how much of said the client has
+	odd    string // why this stream can be relayed but not spliced; "": it can
+	tokens tally  // output and prompt tokens over the hops
+	taken  bool   // over from another process, whose attempt was the first
 
 	// the attempts
 	target   int
@@ -262,10 +261,9 @@ func (s *Stream) begin(now time.Time) {
 	s.durable, s.flush = false, false
 	s.pulse.begin(s.seq())
 	if s.gate {
-		if s.lent != nil {
-			s.out, s.lent = s.spare, nil
+		if s.out = s.out[:0]; s.lent != nil {
+			s.out, s.lent = nil, nil
 		}
-		s.out = s.out[:0]
 	}
 }
 

@@ -40,7 +40,7 @@ func (f *folding) take(b []byte) {
 
 // collect folds what this step would have sent.
 func (s *Stream) collect() {
-	if !s.folding.on() || s.gate {
+	if s.gate || !s.folding.on() {
 		return
 	}
 	s.folding.take(s.out)
