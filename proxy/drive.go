@@ -31,7 +31,7 @@ type drive struct {
 	// driver only
 	m    *relay.Stream // nil while another connection's turn is followed
 	tail *tail         // nil: this one drives its turn
-	fx   relay.Effects
+	fx   *relay.Effects
 	now  time.Time
 	res  *upstream.Response // of attempt nth
 	nth  int
@@ -78,7 +78,7 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	d.introduce()
 	switch {
 	case e.follow:
-		d.tail = &tail{f: relay.Follow(cfg, req.speaks, req.asks, d.now)}
+		d.tail, d.fx = &tail{f: relay.Follow(cfg, req.speaks, req.asks, d.now)}, &relay.Effects{}
 		return d
 	case e.said != nil:
 		var err error
@@ -191,7 +191,7 @@ func (d *drive) persist() {
 	}
 	// The machine has ended the turn; its end must not reach this client.
 	d.tale.outcome = reasonFenced
-	d.fx = relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.instead(newer)}
+	d.fx = &relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.instead(newer)}
 }
 
 // standBack keeps what would make the client act for a newer connection, and tells
@@ -204,7 +204,7 @@ func (d *drive) standBack() {
 	}
 	if d.tail != nil {
 		head := d.fx.Head
-		d.fx = relay.Effects{Head: head, End: relay.Abort, Client: d.instead(newer)}
+		d.fx = &relay.Effects{Head: head, End: relay.Abort, Client: d.instead(newer)}
 		d.tale.outcome, d.tale.end = reasonFenced, relay.Abort
 		return
 	}
@@ -312,7 +312,7 @@ func (d *drive) heed() bool {
 	if in := d.life.signal(); in != nil {
 		d.now = time.Now()
 		if _, gone := in.(relay.Gone); gone && !d.away && d.outlives() {
-			d.fx, d.leaving = relay.Effects{}, true
+			d.fx, d.leaving = &relay.Effects{}, true
 			return true
 		}
 		d.step(in)
@@ -455,7 +455,7 @@ const outcomeBug = "bug"
 func (d *drive) guard(then func()) {
 	if r := recover(); r != nil {
 		d.tale.panicked(d.srv.cfg.Log, d.req, r)
-		d.fx = relay.Effects{}
+		d.fx = &relay.Effects{}
 		then()
 	}
 }
@@ -464,6 +464,6 @@ func (d *drive) guard(then func()) {
 func (d *drive) broken() *relay.Head {
 	status, body := d.req.speaks.ErrorBody(bug)
 	h := &relay.Head{Status: status, ContentType: "application/json"}
-	d.fx = relay.Effects{Head: h, Client: body, Cancel: true, End: relay.Clean}
+	d.fx = &relay.Effects{Head: h, Client: body, Cancel: true, End: relay.Clean}
 	return h
 }

@@ -77,8 +77,8 @@ func (d *drive) folds() bool { return d.req.asks.Upgraded != nil }
 
 // outdoneWhole is what such a client is told when a newer connection of its turn gets
 // the answer.
-func (d *drive) outdoneWhole() relay.Effects {
+func (d *drive) outdoneWhole() *relay.Effects {
 	status, body := d.req.speaks.ErrorBody(newer)
 	head := &relay.Head{Status: status, ContentType: "application/json"}
-	return relay.Effects{Head: head, Client: body, Cancel: d.fx.Cancel, End: relay.Clean}
+	return &relay.Effects{Head: head, Client: body, Cancel: d.fx.Cancel, End: relay.Clean}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
-// Effects is what must be done after a step, in the order of the fields. Slices
-// are valid until the next Step.
+// Effects is what must be done after a step, in the order of the fields. A stream's, and
+// all slices in them, are valid until its next Step.
 type Effects struct {
 	// Memo is to be remembered for later requests, BEFORE Persist.
 	Memo *Memo

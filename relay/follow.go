@@ -137,7 +137,8 @@ var errTakenBack = fmt.Errorf("follow turn: the turn took back what this client 
 
 // Next returns what the client is to get now, one batch at a time, until there is
 // nothing more. Slices are valid until the next call.
-func (f *Follower) Next(now time.Time) (fx Effects) {
+func (f *Follower) Next(now time.Time) *Effects {
+	fx := new(Effects)
 	f.now = now
 	if f.ended || f.anew {
 		return fx
@@ -164,7 +165,7 @@ func (f *Follower) Next(now time.Time) (fx Effects) {
 }
 
 // seal adds the response head and what was rendered.
-func (f *Follower) seal(fx Effects) Effects {
+func (f *Follower) seal(fx *Effects) *Effects {
 	var alone bool
 	if f.out, alone = f.pulse.write(f.out, f.req, &f.said, fx.End == Clean); alone {
 		f.sum.Heartbeats++
@@ -189,7 +190,8 @@ func (f *Follower) seal(fx Effects) Effects {
 
 // Fail ends the stream with the dialect's error, or with an error status if the
 // client has nothing yet.
-func (f *Follower) Fail(now time.Time, why dialect.Failure) (fx Effects) {
+func (f *Follower) Fail(now time.Time, why dialect.Failure) *Effects {
+	fx := new(Effects)
 	f.now = now
 	if f.ended {
 		return fx
@@ -204,21 +206,21 @@ func (f *Follower) Fail(now time.Time, why dialect.Failure) (fx Effects) {
 		fx.Head, fx.End = &Head{Status: status, ContentType: "application/json"}, Clean
 		f.out = append(f.out[:0], body...)
 	}
-	fx = f.seal(fx)
+	f.seal(fx)
 	fx.Notes[0].Reason = "failed:" + why.Reason
 	return fx
 }
 
 // Leave ends the stream without a word: the client left.
-func (f *Follower) Leave(now time.Time) Effects {
+func (f *Follower) Leave(now time.Time) *Effects {
 	f.ended = true
-	return Effects{End: Abort, Notes: []Note{{Kind: NoteEnd, At: now, Reason: "client_gone", End: Abort, Summary: f.sum}}}
+	return &Effects{End: Abort, Notes: []Note{{Kind: NoteEnd, At: now, Reason: "client_gone", End: Abort, Summary: f.sum}}}
 }
 
 // Resume carries the turn on, which nobody drives any more: the effects are those
 // of a stream that goes on with this client's message. All of the log must have
 // been read, and told by Next.
-func (f *Follower) Resume(now time.Time) (*Stream, Effects) {
+func (f *Follower) Resume(now time.Time) (*Stream, *Effects) {
 	s := newStream(f.cfg, f.d, f.req, now)
 	f.ended = true
 	s.mark, s.offset, s.taken = f.mark, f.mark.Size(), true

@@ -38,8 +38,9 @@ func run(t *testing.T, w wire, c relay.Config) *hand {
 	return h
 }
 
-func (h *hand) take(fx relay.Effects) relay.Effects {
+func (h *hand) take(step *relay.Effects) relay.Effects {
 	h.t.Helper()
+	fx := *step
 	if h.end != relay.Open && (len(fx.Client) > 0 || fx.Head != nil || fx.Open != nil || fx.End != relay.Open) {
 		h.t.Errorf("effects behind the end: %+v", fx)
 	}

@@ -17,11 +17,11 @@ import (
 // a new one.
 //
 // The log goes on: what is persisted is to be appended at the end of it.
-func Resume(c Config, d dialect.Dialect, req *dialect.Request, log []byte, now time.Time) (*Stream, Effects, error) {
+func Resume(c Config, d dialect.Dialect, req *dialect.Request, log []byte, now time.Time) (*Stream, *Effects, error) {
 	s := newStream(c, d, req, now)
 	said, err := s.mark.Replay(log)
 	if err != nil {
-		return nil, Effects{}, fmt.Errorf("resume turn: %w", err)
+		return nil, nil, fmt.Errorf("resume turn: %w", err)
 	}
 	s.offset, s.taken = s.mark.Size(), true
 	s.begin(now)

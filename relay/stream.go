@@ -74,7 +74,7 @@ type Stream struct {
 	d      dialect.Dialect
 	traits dialect.Traits
 	req    *dialect.Request
-	rng    *rand.Rand
+	rng    rand.PCG
 
 	// the client's side
 	held   []byte // behind an unfinished call or an unclosed signature
@@ -133,7 +133,7 @@ type pendingPlan struct {
 // New returns the stream of one request; its first Effects ask for the first
 // attempt. body is what goes upstream first (the client's own bytes unless its
 // history needed repair).
-func New(c Config, d dialect.Dialect, req *dialect.Request, body []byte, now time.Time) (*Stream, Effects) {
+func New(c Config, d dialect.Dialect, req *dialect.Request, body []byte, now time.Time) (*Stream, *Effects) {
 	s := newStream(c, d, req, now)
 	s.plain = body
 	s.begin(now)
@@ -145,7 +145,7 @@ func newStream(c Config, d dialect.Dialect, req *dialect.Request, now time.Time)
 	c = c.withDefaults()
 	s := &Stream{
 		cfg: c, d: d, traits: d.Traits(), req: req, pulse: pulse{d: d},
-		rng: rand.New(rand.NewPCG(c.Seed, c.Seed^0x9e3779b97f4a7c15)),
+		rng: *rand.NewPCG(c.Seed, c.Seed^0x9e3779b97f4a7c15),
 	}
 	s.folding = newFolding(d, req, c.MaxEvent)
 	s.cfg.Events = c.Events && s.traits.EventsMode && !s.folding.on()
@@ -206,8 +206,9 @@ func (s *Stream) firstHop() bool {
 // Visible reports whether the client has seen content.
 func (s *Stream) Visible() bool { return s.visible }
 
-// Step takes one input at a time not before the last.
-func (s *Stream) Step(now time.Time, in Input) Effects {
+// Step takes one input at a time not before the last. Its effects are valid until the
+// next one.
+func (s *Stream) Step(now time.Time, in Input) *Effects {
 	s.begin(now)
 	if s.phase == finished {
 		return s.end()
@@ -245,7 +246,7 @@ func (s *Stream) Step(now time.Time, in Input) Effects {
 
 // Feed is Step with a Chunk, without the allocation that putting one into an
 // Input costs: the path of every event.
-func (s *Stream) Feed(now time.Time, attempt int, b []byte) Effects {
+func (s *Stream) Feed(now time.Time, attempt int, b []byte) *Effects {
 	s.begin(now)
 	if s.phase != finished && attempt == s.attempt {
 		s.chunk(b)
@@ -268,7 +269,7 @@ func (s *Stream) begin(now time.Time) {
 }
 
 // end seals the step: what is due for the checkpoint, what is due for the client.
-func (s *Stream) end() Effects {
+func (s *Stream) end() *Effects {
 	if s.collect(); s.gate {
 		s.beat()
 		if len(s.out) > 0 {
@@ -287,7 +288,7 @@ func (s *Stream) end() Effects {
 	if len(s.notes) > 0 {
 		s.fx.Notes = s.notes
 	}
-	return s.fx
+	return &s.fx
 }
 
 // persist adds what is new since the last flush when that is due: at once when

@@ -211,9 +211,9 @@ func TestWaitingInLine(t *testing.T) {
 	req := mustParse(w.d, []byte(w.request))
 	now := time.Unix(1_800_000_000, 0)
 	c := relay.Config{WaitBudget: 30 * time.Second, Targets: []relay.Target{{Ability: prefilling}}}
-	begin := func() (*relay.Stream, func(in relay.Input) relay.Effects) {
+	begin := func() (*relay.Stream, func(in relay.Input) *relay.Effects) {
 		s, _ := relay.New(c, w.d, req, []byte(w.request), now)
-		step := func(in relay.Input) relay.Effects { return s.Step(now, in) }
+		step := func(in relay.Input) *relay.Effects { return s.Step(now, in) }
 		step(relay.Opened{Attempt: 1, Status: 200, Header: relaytest.Reply{}})
 		step(relay.Chunk{Attempt: 1, Bytes: []byte(w.begin("one") + w.text("one", "AB"))})
 		if fx := step(relay.Ended{Attempt: 1, End: interrupt.Ended{How: interrupt.Reset}}); fx.Open == nil || fx.Open.N != 2 {
@@ -257,7 +257,7 @@ func TestWaitingInLine(t *testing.T) {
 	})
 	t.Run("as long as there is time", func(t *testing.T) {
 		s, step := begin()
-		var fx relay.Effects
+		var fx *relay.Effects
 		for range 10 {
 			now = s.Deadline()
 			if fx = step(relay.Tick{}); fx.End != relay.Open {

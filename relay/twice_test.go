@@ -35,7 +35,7 @@ func TestATakeoverThatStartsOverRepeatsNoEffects(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, followed := relay.Follow(relay.Config{}, tt.d, req, now).Resume(now)
-		for how, fx := range map[string]relay.Effects{"resumed": resumed, "followed": followed} {
+		for how, fx := range map[string]*relay.Effects{"resumed": resumed, "followed": followed} {
 			if asked := fx.Open != nil; asked != tt.again {
 				t.Errorf("%s, %s: sent again: %t", tt.name, how, asked)
 			}

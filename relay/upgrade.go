@@ -95,7 +95,7 @@ func (s *Stream) downgrade(c interrupt.Cause) bool {
 
 // whole tells the client of an upgraded call a turn that another connection drove, when
 // it is over.
-func (f *Follower) whole(fx Effects) Effects {
+func (f *Follower) whole(fx *Effects) *Effects {
 	if !f.finished() {
 		return fx
 	}

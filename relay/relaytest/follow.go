@@ -45,7 +45,7 @@ func (w World) Follow(body, log []byte, piece int, p Provider) (Result, error) {
 }
 
 // goOn drives a stream to its end whose client has had something already.
-func (w World) goOn(r run, s *relay.Stream, fx relay.Effects) (Result, error) {
+func (w World) goOn(r run, s *relay.Stream, fx *relay.Effects) (Result, error) {
 	log, head, body := r.res.Log, r.res.Head, r.res.Body
 	if fx.Head != nil && head != nil {
 		return r.res, fmt.Errorf("two response heads")

@@ -131,7 +131,7 @@ func describe(in relay.Input) string {
 
 // took writes a step down, performs its effects and checks what must hold at every
 // step.
-func (sim *simulation) took(now time.Time, in string, fx relay.Effects) error {
+func (sim *simulation) took(now time.Time, in string, fx *relay.Effects) error {
 	fmt.Fprintf(&sim.log, "%v %s\n", now.Sub(sim.r.start), in)
 	if len(fx.Persist.Log) > 0 || fx.Persist.Durable {
 		fmt.Fprintf(&sim.log, "\tpersist %d %x durable=%v\n", fx.Persist.Offset, fx.Persist.Log, fx.Persist.Durable)

@@ -145,13 +145,13 @@ func (w World) Resume(body, log []byte, p Provider) (Result, error) {
 	return w.drive(s, fx, body, p, false, log)
 }
 
-func (w World) drive(s *relay.Stream, fx relay.Effects, body []byte, p Provider, kill bool, log []byte) (Result, error) {
+func (w World) drive(s *relay.Stream, fx *relay.Effects, body []byte, p Provider, kill bool, log []byte) (Result, error) {
 	r := run{w: w, p: p, first: body, start: epoch}
 	r.res.Log = append(r.res.Log, log...)
 	return w.driveFrom(r, s, fx, kill)
 }
 
-func (w World) driveFrom(r run, s *relay.Stream, fx relay.Effects, kill bool) (Result, error) {
+func (w World) driveFrom(r run, s *relay.Stream, fx *relay.Effects, kill bool) (Result, error) {
 	now, start := r.start, r.start
 	r.perform(fx, now)
 	limit := w.Limit
@@ -253,7 +253,7 @@ func (r *run) next(s *relay.Stream, now time.Time) (relay.Input, time.Time) {
 	return relay.Tick{}, d
 }
 
-func (r *run) perform(fx relay.Effects, now time.Time) {
+func (r *run) perform(fx *relay.Effects, now time.Time) {
 	if r.res.End != relay.Open && (len(fx.Client) > 0 || fx.Head != nil || fx.Open != nil || fx.End != relay.Open) {
 		r.law("effects after the end")
 	}
