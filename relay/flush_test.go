@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,27 @@ func TestCheckpointsFollowThePaceOfTheText(t *testing.T) {
 			if got := !due.IsZero() && !due.After(now.Add(flush)); got != c.roused {
 				t.Fatalf("after %v: roused in %v", c.after, due.Sub(now))
 			}
+		}
+	})
+}
+
+// A burst that was persisted left its stream with a buffer of that size, however little it
+// said for the rest of the day.
+func TestNothingIdlesOnTheBufferOfABurst(t *testing.T) {
+	each(t, func(t *testing.T, w wire) {
+		h := run(t, w, relay.Config{})
+		h.open(200)
+		log := func(text string) int {
+			h.now = h.now.Add(time.Second)
+			return cap(h.s.Feed(h.now, h.n, []byte(w.text("one", text))).Persist.Log)
+		}
+		h.feed(w.begin("one") + w.text("one", "Hello"))
+		if n := log(strings.Repeat("burst ", 10_000)); n < 60_000 {
+			t.Fatalf("a burst was persisted in %d bytes", n)
+		}
+		log("a")
+		if n := log("b"); n > 4096 {
+			t.Errorf("behind a burst, %d bytes are kept for the log", n)
 		}
 	})
 }

@@ -258,15 +258,28 @@ func (s *Stream) begin(now time.Time) {
 	s.now = now
 	s.fx = Effects{}
 	s.notes = s.notes[:0]
-	s.log = s.log[:0]
+	s.log = emptied(s.log)
 	s.durable, s.flush = false, false
 	s.pulse.begin(s.seq())
 	if s.gate {
-		if s.out = s.out[:0]; s.lent != nil {
+		if s.lent != nil {
 			s.out, s.lent = nil, nil
 		}
+		s.out = emptied(s.out)
 	}
 }
+
+// emptied is b for the next step. What a burst made large is given back by the first step
+// that needs little of it, so that a stream does not idle on it.
+func emptied(b []byte) []byte {
+	if n := len(b); n > 0 && cap(b) > roomy && n < cap(b)/8 {
+		return nil
+	}
+	return b[:0]
+}
+
+// roomy is how many bytes a buffer may hold in an idle stream.
+const roomy = 4 << 10
 
 // end seals the step: what is due for the checkpoint, what is due for the client.
 func (s *Stream) end() *Effects {
