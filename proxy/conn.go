@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -22,6 +24,12 @@ type caller struct {
 	early []byte  // was read already
 	dry   bool    // nothing else is to be read
 	from  *idlers // whom it leaves for fasthttp by the first read
+	body  *source // what is read now, and how long a read of it may take
+
+	// of its requests, one after the other
+	sys    syscall.RawConn // see socket
+	ctx    context.Context // see call
+	cancel context.CancelFunc
 
 	// set by take, one after the other
 	lost func()    // runs if fasthttp drops the connection before it is taken
@@ -46,7 +54,29 @@ func (c *caller) Read(p []byte) (int, error) {
 	if c.dry {
 		return 0, errDry
 	}
+	if s := c.body; s != nil && !s.arm() {
+		return 0, errRevoked
+	}
 	return c.Conn.Read(p)
+}
+
+// call returns the context of a call that the driver of a request waits for itself, and
+// what ends it. They are those of the connection's last call, if that was not ended.
+func (c *caller) call() (context.Context, context.CancelFunc) {
+	if c.ctx == nil || c.ctx.Err() != nil {
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+	}
+	return c.ctx, c.cancel
+}
+
+// socket is the one below TLS, for those who only look at it; nil: there is none.
+func (c *caller) socket() syscall.RawConn {
+	if c.sys == nil {
+		if sc, ok := c.NetConn().(syscall.Conn); ok {
+			c.sys, _ = sc.SyscallConn()
+		}
+	}
+	return c.sys
 }
 
 // Close closes the connection, unless it was taken.

@@ -230,11 +230,11 @@ func TestPanicOfAStreamIsNeverAnEnd(t *testing.T) {
 				}
 				h := blank()
 				h.SetStatusCode(200)
-				return &response{head: h, size: -1, run: func(w io.Writer) error {
+				return &response{head: h, size: -1, exchange: says(func(w io.Writer) error {
 					_, _ = io.WriteString(w, "half")
 					_ = until(t, cl.br, "half")
 					panic("a bug")
-				}}
+				})}
 			}}
 			s.work.Add(1)
 			st.serve()

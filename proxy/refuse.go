@@ -56,10 +56,10 @@ func refusal(family dialect.Dialect, status int, message string) *response {
 	h := blank()
 	h.SetStatusCode(status)
 	h.SetContentType("application/json")
-	return &response{head: h, size: int64(len(body)), run: func(w io.Writer) error {
+	return &response{head: h, size: int64(len(body)), exchange: says(func(w io.Writer) error {
 		_, err := w.Write(body)
 		return err
-	}}
+	})}
 }
 
 func refusalBody(family dialect.Dialect, status int, message string) []byte {

@@ -127,7 +127,7 @@ func New(c Config) (*Server, error) {
 		idled:      make(chan struct{}, 1),
 		now:        make(chan struct{}),
 		closed:     make(chan struct{}),
-		owner:      checkpoint.Owner("unbroken-" + token()),
+		owner:      checkpoint.Owner(token("unbroken-")),
 	}
 	if c.Client == nil {
 		c.Client = upstream.New(upstream.Config{})
@@ -297,7 +297,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 	}
 	d := s.drive(r, v.life)
 	if a := d.answer(&ctx.Response.Header); a != nil {
-		s.send(ctx, r, v.life, a, d.finish)
+		s.send(ctx, r, v.life, a)
 		return
 	}
 	d.finish() // unless the turn goes on

@@ -35,14 +35,28 @@ type stream struct {
 	told  bool   // the response has begun
 }
 
-// response is one whose head is known. An error out of run breaks the connection
-// (HOUSE §12, points 1 and 9).
+// response is one whose head is known.
 type response struct {
+	exchange
 	head   *fasthttp.ResponseHeader
 	size   int64 // of the body; -1: only its end will tell
 	prompt bool  // the head does not wait for the first byte of the body
-	run    func(io.Writer) error
+	whole  bool  // the body is at hand
 }
+
+// exchange is what a response is the end of.
+type exchange interface {
+	// pump writes the body. An error breaks the connection (HOUSE §12, points 1 and 9).
+	pump(io.Writer) error
+	// finish lets go of what the exchange has; idempotent, and also called if pump never was.
+	finish()
+}
+
+// says is an exchange that has nothing.
+type says func(io.Writer) error
+
+func (s says) pump(w io.Writer) error { return s(w) }
+func (says) finish()                  {}
 
 // blank is a header as fasthttp has it for this server's responses.
 func blank() *fasthttp.ResponseHeader {
@@ -147,7 +161,7 @@ func (st *stream) write(a *response) (err error) {
 		}
 		w.head = nil
 	}
-	if err := a.run(w); err != nil {
+	if err := a.pump(w); err != nil {
 		return err
 	}
 	st.srv.idlers.enter(st.conn, st.stall) // the watchdog has let go of it
