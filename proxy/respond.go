@@ -63,18 +63,18 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// answer drives to the head of the response; nil: there is nobody to send one to.
-func (d *drive) answer(h *fasthttp.ResponseHeader) *response {
+// answer drives to the head of the response; false: there is nobody to send one to.
+func (d *drive) answer(h *fasthttp.ResponseHeader) (a response, ok bool) {
 	head := d.toHead()
 	if head == nil {
-		return nil
+		return a, false
 	}
 	d.header(h, head)
-	a := &response{head: h, size: -1, prompt: len(d.fx.Client) == 0, exchange: d}
+	a = response{head: h, size: -1, prompt: len(d.fx.Client) == 0, exchange: d}
 	if d.fx.End == relay.Clean && !head.Stream {
 		a.size, a.whole = int64(len(d.fx.Client)), true
 	}
-	return a
+	return a, true
 }
 
 // header writes the response head into h.
@@ -169,11 +169,11 @@ func mediaType(contentType, want string) bool {
 
 // send writes a response whose header is that of ctx: through fasthttp, but for a stream,
 // whose request was read, and for one that HTTP/1.0 could not tell the end of.
-func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, a *response) {
+func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, a response) {
 	if a.size < 0 && (r.rest == nil || r.http10) {
 		a.head = blank()
 		ctx.Response.Header.CopyTo(a.head)
-		s.stream(ctx, r, l, a.finish, func() *response { return a })
+		s.stream(ctx, r, l, a.finish, func() (response, bool) { return a, true })
 		return
 	}
 	ctx.Response.SetBodyStream(&body{

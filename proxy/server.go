@@ -296,7 +296,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 		return
 	}
 	d := s.drive(r, v.life)
-	if a := d.answer(&ctx.Response.Header); a != nil {
+	if a, ok := d.answer(&ctx.Response.Header); ok {
 		s.send(ctx, r, v.life, a)
 		return
 	}
@@ -313,7 +313,7 @@ func (s *Server) streaming(ctx *fasthttp.RequestCtx, r *request, l *lifeline) {
 		} else {
 			s.release(l, r.who)
 		}
-	}, func() *response {
+	}, func() (response, bool) {
 		d = s.drive(r, l)
 		return d.answer(blank())
 	})

@@ -23,10 +23,11 @@ type stream struct {
 	srv    *Server
 	life   *lifeline
 	http10 bool
-	stall  time.Duration    // for one write
-	tongue dialect.Dialect  // in which it is told of a bug; nil: none is known
-	drop   func()           // idempotent; lets go of everything, whatever was done of it
-	answer func() *response // nil: there is nobody to answer
+	stall  time.Duration   // for one write
+	tongue dialect.Dialect // in which it is told of a bug; nil: none is known
+	drop   func()          // idempotent; lets go of everything, whatever was done of it
+	// answer is what to say; false: there is nobody to answer.
+	answer func() (response, bool)
 
 	// once it is taken
 	conn  net.Conn
@@ -72,7 +73,7 @@ func bare(h *fasthttp.ResponseHeader) {
 }
 
 // stream moves the exchange of ctx to a goroutine of its own.
-func (s *Server) stream(ctx *fasthttp.RequestCtx, r *request, l *lifeline, drop func(), to func() *response) {
+func (s *Server) stream(ctx *fasthttp.RequestCtx, r *request, l *lifeline, drop func(), to func() (response, bool)) {
 	st := &stream{
 		srv: s, life: l, http10: r.http10, stall: r.under.cfg.WriteStall, tongue: r.tongue(), drop: drop, answer: to,
 		last: r.http10 || ctx.Request.Header.ConnectionClose(),
@@ -123,15 +124,16 @@ func (st *stream) exchange() (err error) {
 			err = errAborted
 			if !st.told {
 				st.last = true
-				_ = st.write(refusal(st.tongue, bug.Status, bug.Message))
+				a := refusal(st.tongue, bug.Status, bug.Message)
+				_ = st.write(&a)
 			}
 		}
 	}()
-	a := st.answer()
-	if a == nil {
+	a, ok := st.answer()
+	if !ok {
 		return errNobody
 	}
-	return st.write(a)
+	return st.write(&a)
 }
 
 // write writes the response. To a client of HTTP/1.0 only a reset can say that a body of
