@@ -275,51 +275,63 @@ func (d *drive) left() {
 	}
 }
 
-// advance waits for something to happen, and feeds it to the machine.
+// advance waits for something to happen, and feeds it to the machine. A stream is here for
+// nearly all of its life: what needs much stack is in functions that are not, so that the
+// collector halves the stack of one that waits.
 func (d *drive) advance() {
 	d.now = time.Now()
 	if d.tail != nil {
 		d.follow()
 		return
 	}
-	for {
-		if in := d.life.signal(); in != nil {
-			d.now = time.Now()
-			if _, gone := in.(relay.Gone); gone && !d.away && d.outlives() {
-				d.fx, d.leaving = relay.Effects{}, true
-				return
-			}
-			d.step(in)
-			return
-		}
-		if in := d.said; in != nil {
-			d.said = nil
-			d.now = time.Now()
-			d.step(in)
-			return
-		}
+	for !d.heed() {
+		var in relay.Input
 		if d.res != nil {
 			d.life.due(d.m.Deadline())
 			p, err := d.res.Next()
 			d.now = time.Now()
 			if err == nil {
-				d.fx = d.m.Feed(d.now, d.nth, p)
-				d.observe()
+				d.feed(p)
 				return
 			}
-			if in := d.stopped(err); in != nil {
-				d.step(in)
-				return
-			}
-			continue
+			in = d.stopped(err)
+		} else {
+			in = d.wait()
+			d.now = time.Now()
 		}
-		in := d.wait()
-		d.now = time.Now()
 		if in != nil {
 			d.step(in)
 			return
 		}
 	}
+}
+
+// heed does what the machine is to be told before anything else, and reports whether
+// there was something.
+func (d *drive) heed() bool {
+	if in := d.life.signal(); in != nil {
+		d.now = time.Now()
+		if _, gone := in.(relay.Gone); gone && !d.away && d.outlives() {
+			d.fx, d.leaving = relay.Effects{}, true
+			return true
+		}
+		d.step(in)
+		return true
+	}
+	in := d.said
+	if in == nil {
+		return false
+	}
+	d.said = nil
+	d.now = time.Now()
+	d.step(in)
+	return true
+}
+
+// feed feeds the machine body bytes.
+func (d *drive) feed(p []byte) {
+	d.fx = d.m.Feed(d.now, d.nth, p)
+	d.observe()
 }
 
 // stopped is what the end of a read means; nil: the driver was woken for a signal.

@@ -6,42 +6,74 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 const (
 	// headroom is how far the heap may grow between two collections, at least: a proxy
 	// with a few streams has a heap of some megabytes, and would collect it a hundred
 	// times a second.
-	headroom = 48 << 20
-	// slack is that of a large heap, in percent of what lives. Go's own 100 % would be
-	// half of what five thousand idle streams need.
-	slack = 50
+	headroom = 32 << 20
+	// slack is that of a large heap, in percent of what is to be looked through. Go's own
+	// 100 % would be half of what five thousand idle streams need.
+	slack = 25
+	// excess is how much the process may keep beyond what the heap grows to, as a part of
+	// what lives, and at least. It is left over when many requests began at once; Go
+	// would give it back over minutes.
+	excess, leastExcess = 4, 16 << 20
+	// giveBacks is the time between two looks at that: what is given back is a page fault
+	// for each 4 KB that are needed again.
+	giveBacks = 10 * time.Second
 )
 
+// heap is the heap behind a collection, in bytes.
+type heap struct {
+	live   uint64 // of it
+	stacks uint64 // that are looked through, too
+	goal   uint64 // how large it may get until the next one
+	free   uint64 // held, and not used
+}
+
 // paceGC sets the collector's percentage after each collection for a heap of the size it
-// found, unless the environment does (GOGC). GOMEMLIMIT stays what it is.
+// found, unless the environment does (GOGC), and gives memory back that it will not need.
+// GOMEMLIMIT stays what it is.
 func paceGC() {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return
 	}
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	read := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/heap/goal:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+	}
 	at := 0
+	var gaveBack time.Time
 	adjust := func() {
-		metrics.Read(live)
-		if p := gcPercent(live[0].Value.Uint64()); p != at {
+		metrics.Read(read)
+		h := heap{read[0].Value.Uint64(), read[1].Value.Uint64(), read[2].Value.Uint64(), read[3].Value.Uint64()}
+		if p := h.percent(); p != at {
 			at = p
 			debug.SetGCPercent(p)
+		}
+		if now := time.Now(); h.wasteful() && now.Sub(gaveBack) > giveBacks {
+			gaveBack = now
+			go debug.FreeOSMemory() // it collects once more, and waits for it
 		}
 	}
 	adjust()
 	afterEachGC(adjust)
 }
 
-// gcPercent is how far a heap may grow beyond what lives, in percent of it: in steps, since
-// each change stops the world for a moment.
-func gcPercent(live uint64) int {
-	p := uint64(headroom) * 100 / max(live, 1<<20)
+// percent is how far the heap may grow beyond what lives, in percent of what is looked
+// through for it: in steps, since each change stops the world for a moment.
+func (h heap) percent() int {
+	p := uint64(headroom) * 100 / max(h.live+h.stacks, 1<<20)
 	return max(slack, 1<<(bits.Len64(p)-1))
+}
+
+// wasteful reports whether more is held than the heap will need.
+func (h heap) wasteful() bool {
+	growth := h.goal - min(h.goal, h.live)
+	return h.free > growth+max(h.live/excess, leastExcess)
 }
 
 // afterEachGC calls f behind every collection.

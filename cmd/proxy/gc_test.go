@@ -5,20 +5,41 @@ import (
 	"testing"
 )
 
+const mb = 1 << 20
+
 func TestTheCollectorIsPacedByWhatLives(t *testing.T) {
-	const mb = 1 << 20
 	for _, c := range []struct {
-		live          uint64
+		live, stacks  uint64
 		least, atMost uint64 // bytes the heap may grow by
 	}{
-		{0, 24 * mb, 64 * mb},
-		{4 * mb, 24 * mb, 64 * mb},
-		{20 * mb, 20 * mb, 64 * mb},
-		{90 * mb, 45 * mb, 64 * mb},
-		{400 * mb, 200 * mb, 200 * mb},
+		{0, 0, 16 * mb, 32 * mb},
+		{4 * mb, 0, 16 * mb, 32 * mb},
+		{18 * mb, 2 * mb, 16 * mb, 32 * mb},
+		{90 * mb, 40 * mb, 32 * mb, 33 * mb},
+		{400 * mb, 0, 100 * mb, 100 * mb},
+		{300 * mb, 100 * mb, 100 * mb, 100 * mb},
 	} {
-		if room := max(c.live, mb) * uint64(gcPercent(c.live)) / 100; room < c.least || room > c.atMost {
-			t.Errorf("with %d MB the heap grows by %d MB", c.live/mb, room/mb)
+		h := heap{live: c.live, stacks: c.stacks}
+		if room := max(c.live+c.stacks, mb) * uint64(h.percent()) / 100; room < c.least || room > c.atMost {
+			t.Errorf("with %d MB and %d MB of stacks the heap grows by %d MB", c.live/mb, c.stacks/mb, room/mb)
+		}
+	}
+}
+
+func TestMemoryThatIsNotNeededIsGivenBack(t *testing.T) {
+	for _, c := range []struct {
+		h    heap
+		want bool
+	}{
+		{heap{}, false},
+		{heap{live: 4 * mb, goal: 36 * mb, free: 40 * mb}, false},
+		{heap{live: 4 * mb, goal: 36 * mb, free: 100 * mb}, true},
+		{heap{live: 90 * mb, goal: 120 * mb, free: 40 * mb}, false}, // for what the heap grows by
+		{heap{live: 90 * mb, goal: 120 * mb, free: 60 * mb}, true},  // left over from a burst
+		{heap{live: 90 * mb, goal: 80 * mb, free: 10 * mb}, false},  // a limit of memory is reached
+	} {
+		if got := c.h.wasteful(); got != c.want {
+			t.Errorf("%+v: wasteful: %v", c.h, got)
 		}
 	}
 }
