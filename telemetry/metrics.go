@@ -21,7 +21,9 @@ type Prometheus struct {
 	streams, interruptions, attempts, demotions, seam, skipped, repaid, saved, events, bytes, beats *prometheus.CounterVec
 	seconds, first, gap, legs, seamSeconds                                                          *prometheus.HistogramVec
 	ledger                                                                                          *prometheus.CounterVec
-	tallies                                                                                         tallies
+
+	tallies found[finale, *tally]
+	made    found[tried, prometheus.Counter]
 }
 
 // NewPrometheus returns metrics that count from now.
@@ -93,7 +95,7 @@ func (c *counted) Note(n relay.Note) {
 	switch n.Kind {
 	case relay.NoteAttempt:
 		c.opened = n.At
-		p.attempts.WithLabelValues(c.at(n.Target), n.Manner.String()).Inc()
+		p.made.of(tried{c.at(n.Target), n.Manner}, p.attempt).Inc()
 	case relay.NoteVisible:
 		if !c.seen {
 			c.seen = true
@@ -120,7 +122,7 @@ func (c *counted) Note(n relay.Note) {
 // End implements [proxy.Listener].
 func (c *counted) End(o proxy.Outcome) {
 	sum := &o.Summary
-	t := c.p.tally(finale{c.upstream, dialectLabel.token(c.dialect), outcomeLabel.token(o.Token), o.Whose})
+	t := c.p.tallies.of(finale{c.upstream, dialectLabel.token(c.dialect), outcomeLabel.token(o.Token), o.Whose}, c.p.tally)
 	t.streams.Inc()
 	t.seconds.Observe(o.At.Sub(c.began).Seconds())
 	if sum.Attempts > 0 {

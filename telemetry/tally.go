@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/unbroken-llm/unbroken/proxy"
+	"github.com/unbroken-llm/unbroken/turn"
 )
 
 // finale is what the streams have in common that end in the same series.
@@ -20,26 +21,38 @@ type tally struct {
 	seconds, legs                           prometheus.Observer
 }
 
-// tallies are those of the finales that were seen, as many as there are series of streams:
-// to find all of one by their labels is most of what the end of a stream costs.
-type tallies struct {
+// tried is what attempts have in common that count in the same series.
+type tried struct {
+	upstream string
+	manner   turn.Manner
+}
+
+// found are the series that were used, by what their labels are made of, of which there
+// are as many as of the series: to find one by its labels costs more than to count.
+type found[K comparable, V any] struct {
 	mu  sync.RWMutex
-	all map[finale]*tally
+	all map[K]V
+}
+
+func (f *found[K, V]) of(k K, find func(K) V) V {
+	f.mu.RLock()
+	v, ok := f.all[k]
+	f.mu.RUnlock()
+	if ok {
+		return v
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all == nil {
+		f.all = map[K]V{}
+	}
+	v = find(k) // the same one for all who look for it now
+	f.all[k] = v
+	return v
 }
 
 func (p *Prometheus) tally(f finale) *tally {
-	p.tallies.mu.RLock()
-	t := p.tallies.all[f]
-	p.tallies.mu.RUnlock()
-	if t != nil {
-		return t
-	}
-	p.tallies.mu.Lock()
-	defer p.tallies.mu.Unlock()
-	if t = p.tallies.all[f]; t != nil {
-		return t
-	}
-	t = &tally{
+	return &tally{
 		streams: p.streams.WithLabelValues(f.upstream, f.dialect, f.whose.String(), f.outcome),
 		repaid:  p.repaid.WithLabelValues(f.upstream),
 		events:  p.events.WithLabelValues(f.upstream),
@@ -49,9 +62,8 @@ func (p *Prometheus) tally(f finale) *tally {
 		seconds: p.seconds.WithLabelValues(f.upstream, f.whose.String()),
 		legs:    p.legs.WithLabelValues(f.upstream),
 	}
-	if p.tallies.all == nil {
-		p.tallies.all = map[finale]*tally{}
-	}
-	p.tallies.all[f] = t
-	return t
+}
+
+func (p *Prometheus) attempt(t tried) prometheus.Counter {
+	return p.attempts.WithLabelValues(t.upstream, t.manner.String())
 }
