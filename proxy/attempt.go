@@ -83,9 +83,9 @@ func (d *drive) single() bool { return !d.req.asks.Stream && d.req.asks.Upgraded
 func (d *drive) awaitHead() relay.Input {
 	o := d.open
 	d.open = nil
-	ctx, cancel := callerOf(d.life.conn).call()
+	ctx, giveUp := callerOf(d.life.conn).call()
 	d.life.due(d.m.Deadline())
-	d.life.opens(cancel)
+	d.life.opens(giveUp)
 	o.res, o.err = o.by.Open(ctx, o.to, &o.request)
 	d.life.opens(nil)
 	d.now = time.Now()

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -28,8 +27,8 @@ type caller struct {
 
 	// of its requests, one after the other
 	sys    syscall.RawConn // see socket
-	ctx    context.Context // see call
-	cancel context.CancelFunc
+	waits  *calling        // see call
+	giveUp func()          // its end
 
 	// set by take, one after the other
 	lost func()    // runs if fasthttp drops the connection before it is taken
@@ -62,11 +61,12 @@ func (c *caller) Read(p []byte) (int, error) {
 
 // call returns the context of a call that the driver of a request waits for itself, and
 // what ends it. They are those of the connection's last call, if that was not ended.
-func (c *caller) call() (context.Context, context.CancelFunc) {
-	if c.ctx == nil || c.ctx.Err() != nil {
-		c.ctx, c.cancel = context.WithCancel(context.Background())
+func (c *caller) call() (to *calling, giveUp func()) {
+	if c.waits == nil || c.waits.Err() != nil {
+		c.waits = &calling{}
+		c.giveUp = c.waits.end
 	}
-	return c.ctx, c.cancel
+	return c.waits, c.giveUp
 }
 
 // socket is the one below TLS, for those who only look at it; nil: there is none.

@@ -144,7 +144,7 @@ type link interface {
 
 // open runs an attempt on an HTTP/1.1 connection, which it owns.
 func (c *conn) open(ctx context.Context, t *Target, r *Request) (*Response, *Error) {
-	unbind := context.AfterFunc(ctx, c.ending)
+	unbind := afterFunc(ctx, c.ending)
 	res, up, e := c.roundtrip(t, r)
 	if !unbind() {
 		// The context ended, perhaps as the head came in: the connection is closed or about to be.
@@ -167,6 +167,16 @@ func (c *conn) open(ctx context.Context, t *Target, r *Request) (*Response, *Err
 		return nil, e
 	}
 	return res, nil
+}
+
+// afterFunc is [context.AfterFunc], which makes a context of its own even around one that has the method itself.
+func afterFunc(ctx context.Context, f func()) (stop func() bool) {
+	if has, ok := ctx.(interface {
+		AfterFunc(f func()) (stop func() bool)
+	}); ok {
+		return has.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
 }
 
 // touched tells whether a body reader was read from, after which the body cannot be sent again.
