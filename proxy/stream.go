@@ -155,6 +155,7 @@ func (st *stream) write(a *response) (err error) {
 		a.head.SetContentLength(int(a.size)) // -1: chunked
 	}
 	w.head = a.head.AppendBytes(nil)
+	a.head = nil // a body may take long
 	// Each write has a deadline, which the watchdog keeps; the handler may have left one.
 	_ = st.conn.SetWriteDeadline(time.Time{})
 	if a.prompt {
