@@ -153,6 +153,9 @@ func (p *permit) report(v verdict) {
 	}
 	p.over = v != good
 	p.good = p.good || v == good
+	if v == neutral && p.probe == nil {
+		return
+	}
 	p.b.do(func() {
 		if probe := p.probe; probe != nil {
 			p.probe = nil
@@ -162,7 +165,7 @@ func (p *permit) report(v verdict) {
 			}
 			return
 		}
-		if v == neutral || p.b.cb.State() != gobreaker.StateClosed || p.b.era != p.era {
+		if p.b.cb.State() != gobreaker.StateClosed || p.b.era != p.era {
 			return
 		}
 		// Into the current bucket: that of the attempt's beginning may have
