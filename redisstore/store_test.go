@@ -24,7 +24,7 @@ func open(t *testing.T, url string, set func(*Config)) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Server: o, Timeout: 5 * time.Second, Grace: -1, Retry: 20 * time.Millisecond, Flush: 2 * time.Millisecond}
+	c := Config{Server: o, Timeout: 30 * time.Second, Grace: -1, Retry: 20 * time.Millisecond, Flush: 2 * time.Millisecond}
 	if set != nil {
 		set(&c)
 	}

@@ -25,12 +25,12 @@ func (v forwardProxy) set(text string) error {
 }
 
 // String shows no password.
-func (v forwardProxy) String() string { return proxyShown(*v.p) }
+func (v forwardProxy) String() string { return urlShown(*v.p) }
 
 func (forwardProxy) kind() string { return "URL" }
 
-// proxyShown is a proxy without its password. Those of the environment may lack a scheme.
-func proxyShown(text string) string {
+// urlShown is a URL without its password and its query. Proxies of the environment may lack a scheme.
+func urlShown(text string) string {
 	if strings.Contains(text, "://") {
 		return withoutPassword(text)
 	}
@@ -120,7 +120,7 @@ func (l *loading) printForwards(to io.Writer) {
 	}
 	for _, names := range all {
 		if name, text := l.variable(names); name != "" {
-			row(to, map[bool]string{true: "no_proxy", false: "proxy"}[names[0] == proxyOfNone[0]], proxyShown(text), origin{place: name})
+			row(to, map[bool]string{true: "no_proxy", false: "proxy"}[names[0] == proxyOfNone[0]], urlShown(text), origin{place: name})
 		}
 	}
 }

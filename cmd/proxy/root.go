@@ -62,6 +62,9 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		name := "--" + unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			return misuse{fmt.Errorf("unknown flag -%s; see %s --help", unknown.GetSpecifiedName(), c.CommandPath())}
+		}
 		for _, sub := range c.Root().Commands() {
 			if name == "--"+sub.Name() {
 				return misuse{fmt.Errorf("unknown flag %s; it is a command: %s", name, sub.CommandPath())}
