@@ -145,8 +145,8 @@ func newStream(c Config, d dialect.Dialect, req *dialect.Request, now time.Time)
 	c = c.withDefaults()
 	s := &Stream{
 		cfg: c, d: d, traits: d.Traits(), req: req, pulse: pulse{d: d},
-		rng: *rand.NewPCG(c.Seed, c.Seed^0x9e3779b97f4a7c15),
 	}
+	s.rng.Seed(c.Seed, c.Seed^0x9e3779b97f4a7c15)
 	s.folding = newFolding(d, req, c.MaxEvent)
 	s.cfg.Events = c.Events && s.traits.EventsMode && !s.folding.on()
 	s.left, s.waitLeft = max(0, c.Recoveries), c.WaitBudget

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -92,6 +94,12 @@ func (l *loading) validateForward() {
 	s := l.settings
 	if s.noForward != "" && s.forward == off {
 		l.about("no_proxy", "says where the proxy is not used, but proxy is off: remove one of them")
+	}
+	for where := range strings.SplitSeq(s.noForward, ",") {
+		where = strings.TrimSpace(where)
+		if _, err := netip.ParsePrefix(where); err != nil && strings.Contains(where, "/") {
+			l.about("no_proxy", fmt.Sprintf("%q is no network: write for instance 10.0.0.0/8", where))
+		}
 	}
 	if s.forward != "" {
 		return
