@@ -1,6 +1,6 @@
 # A static binary and the certificates it needs to reach a provider; no shell.
 #
-#   docker run -p 8790:8790 --stop-timeout 40 unbroken
+#   docker run -p 127.0.0.1:8790:8790 --stop-timeout 40 unbroken
 #
 # The stop timeout lets streams end: the drain is 30 s.
 FROM golang:1.26.8 AS build

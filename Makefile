@@ -172,5 +172,5 @@ cover: ## Test with coverage of the whole module; cover.out
 	$(GO) tool cover -func=cover.out | tail -1
 
 .PHONY: image
-image: ## Build the container image unbroken:VERSION
-	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) -t unbroken:$(VERSION) .
+image: ## Build the container image unbroken:VERSION, which is unbroken:latest too
+	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) -t unbroken:$(VERSION) -t unbroken:latest .

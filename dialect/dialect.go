@@ -37,6 +37,16 @@ type Decoder interface {
 	Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error)
 }
 
+// Repeater is a Decoder that knows an event again which says the same as the one before
+// but for its text, without reading it: nearly all of a stream is such events.
+type Repeater interface {
+	Decoder
+	// More returns what e says if it is such an event. Decode of it would then append
+	// this and nothing else, in as many words, and neither changes the decoder. ok is
+	// false for every other event, which is left to Decode.
+	More(e sse.Event) (m turn.More, ok bool)
+}
+
 // Writer renders events of the client's message. Every method appends whole
 // events to dst. said is the message as the client will have it once everything
 // rendered before has been read.

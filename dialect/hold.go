@@ -57,7 +57,8 @@ type Tracker interface {
 // because the request that went up was not quite the client's (Request.Veiled).
 type Veiler interface {
 	// Veil returns the event that the client is to see, raw bytes included; ok is
-	// false if it is to see none. It is asked before Decode, which gets the result.
+	// false if it is to see none. It is valid as long as e is. It is asked before Decode,
+	// which gets the result.
 	Veil(e sse.Event) (seen sse.Event, ok bool)
 }
 

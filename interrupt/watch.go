@@ -84,22 +84,23 @@ const (
 //	Speaking, visible, with a Floor   FloorSpan   from the start of a span         IdleStall, if too little
 //	                                              was said in it
 //
-// It is a value without pointers: one per attempt, no allocation. Its clock may
+// It is a value without pointers: one per attempt, no allocation; what every event
+// touches comes first. Its clock may
 // be coarse and may be read twice at one instant; a time before the last one
 // known is taken for that one.
 type Watch struct {
-	limits   Config
-	call     Call
+	byteAt   time.Time
+	progress time.Time
+	said     int // bytes of the span that the floor is measured over
 	phase    Phase
 	opened   bool
 	visible  bool
 	heard    bool // a body byte came
 	begun    bool // progress was made
+	call     Call
+	limits   Config
+	span     time.Time // when it began
 	start    time.Time
-	byteAt   time.Time
-	progress time.Time
-	span     time.Time // start of the span that the floor is measured over
-	said     int       // bytes of it
 }
 
 // NewWatch starts a watch over an attempt that begins now.

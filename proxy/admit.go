@@ -76,12 +76,19 @@ func (s *Server) take(ctx *fasthttp.RequestCtx) *request {
 	h := &ctx.Request.Header
 	return &request{
 		under:  s.terms.Load(),
-		method: string(h.Method()),
+		method: methodOf(h.Method()),
 		target: string(h.RequestURI()),
 		header: parseHeader(h.RawHeaders()),
 		http10: !h.IsHTTP11(),
 		size:   int64(h.ContentLength()),
 	}
+}
+
+func methodOf(b []byte) string {
+	if string(b) == fasthttp.MethodPost {
+		return fasthttp.MethodPost
+	}
+	return string(b)
 }
 
 // acceptable refuses what is no request to an origin.
@@ -114,13 +121,14 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, r *request) (reason string, 
 		r.size = 0
 		return unprotectedRequest, nil
 	}
-	src := newSource(from, ctx.Conn(), r.under.cfg.BodyStall)
+	src := newSource(from, callerOf(ctx.Conn()), r.under.cfg.BodyStall)
 	r.body, err = slurp(src, r.size, r.under.cfg.MaxBody)
 	switch {
 	case errors.Is(err, errTooLarge):
 		r.rest = src
 		return unprotectedSize, nil
 	case err != nil:
+		src.revoke()
 		return "", err
 	}
 	src.revoke()
@@ -195,7 +203,7 @@ func (s *Server) upload(ctx *fasthttp.RequestCtx, r *request) (body []byte, stre
 		return r.body, nil
 	}
 	if from := ctx.RequestBodyStream(); from != nil {
-		r.rest = newSource(from, ctx.Conn(), r.under.cfg.BodyStall)
+		r.rest = newSource(from, callerOf(ctx.Conn()), r.under.cfg.BodyStall)
 		return nil, r.rest
 	}
 	return nil, nil
@@ -214,11 +222,12 @@ func (r *request) identify() (err error) {
 	return err
 }
 
-// token is 128 random bits.
-func token() string {
+// token is 128 random bits behind a prefix.
+func token(prefix string) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
+	var text [48]byte
+	return string(hex.AppendEncode(append(text[:0], prefix...), b[:]))
 }
 
 // scope tells callers apart without keeping their credential.

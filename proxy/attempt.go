@@ -13,13 +13,18 @@ import (
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
-// opening is an attempt whose response head is awaited: by a goroutine of its own, so
-// that its driver can send heartbeats and be roused meanwhile, or by the driver.
+// opening is an attempt that the machine asked for, and then one whose response head is
+// awaited: by a goroutine of its own, so that its driver can send heartbeats and be roused
+// meanwhile, or by the driver.
 type opening struct {
 	n       int
-	by      *upstream.Client
-	to      *upstream.Target
-	request *upstream.Request
+	leg     *leg
+	queued  bool
+	request upstream.Request
+
+	// once it is made
+	by *upstream.Client
+	to *upstream.Target
 
 	// of the goroutine; nil: there is none
 	cancel context.CancelFunc
@@ -46,7 +51,7 @@ func (s *Server) launch(o *opening) {
 
 func (o *opening) await(ctx context.Context, c *upstream.Client) {
 	defer o.cancel()
-	o.res, o.err = c.Open(ctx, o.to, o.request)
+	o.res, o.err = c.Open(ctx, o.to, &o.request)
 	if !o.taken.CompareAndSwap(false, true) && o.res != nil {
 		_ = o.res.Close() // nobody waits for it any more
 	}
@@ -78,11 +83,10 @@ func (d *drive) single() bool { return !d.req.asks.Stream && d.req.asks.Upgraded
 func (d *drive) awaitHead() relay.Input {
 	o := d.open
 	d.open = nil
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, giveUp := callerOf(d.life.conn).call()
 	d.life.due(d.m.Deadline())
-	d.life.opens(cancel)
-	o.res, o.err = o.by.Open(ctx, o.to, o.request)
+	d.life.opens(giveUp)
+	o.res, o.err = o.by.Open(ctx, o.to, &o.request)
 	d.life.opens(nil)
 	d.now = time.Now()
 	in := d.openedBy(o)
@@ -99,12 +103,12 @@ func (d *drive) awaitHead() relay.Input {
 // request builds what goes upstream for an attempt. The client's own body and
 // header go up as they came, again on a whole restart; what Unbroken wrote
 // itself carries neither the coding nor the idempotency key of the client's.
-func (d *drive) request(a *relay.Attempt) *upstream.Request {
+func (d *drive) request(a *relay.Attempt) upstream.Request {
 	l := &d.legs[a.Target]
 	if a.Method != "" {
 		return d.errand(l, a)
 	}
-	r := &upstream.Request{Method: d.req.method, Path: l.path, Body: d.first, Decode: true}
+	r := upstream.Request{Method: d.req.method, Path: l.path, Body: d.first, Decode: true}
 	if a.Whole && l.own != "" {
 		r.Path = l.own
 	}
@@ -121,14 +125,14 @@ func (d *drive) request(a *relay.Attempt) *upstream.Request {
 		r.Header = append(r.Header, upstream.Field{Name: "Accept", Value: d.req.accepts()})
 	}
 	if a.Derived {
-		r.Header = append(r.Header, upstream.Field{Name: "Idempotency-Key", Value: "ub-" + token()})
+		r.Header = append(r.Header, upstream.Field{Name: "Idempotency-Key", Value: token("ub-")})
 	}
 	return r
 }
 
 // errand builds a request about a generation that the provider holds: below the path
 // of the client's request, with the client's header but for what tells of a body.
-func (d *drive) errand(l *leg, a *relay.Attempt) *upstream.Request {
+func (d *drive) errand(l *leg, a *relay.Attempt) upstream.Request {
 	path, query, _ := strings.Cut(l.path, "?")
 	path = strings.TrimSuffix(path, "/") + a.Below
 	if a.Query != "" && query != "" {
@@ -137,7 +141,7 @@ func (d *drive) errand(l *leg, a *relay.Attempt) *upstream.Request {
 	if query += a.Query; query != "" {
 		path += "?" + query
 	}
-	r := &upstream.Request{Method: a.Method, Path: path, Decode: true}
+	r := upstream.Request{Method: a.Method, Path: path, Decode: true}
 	r.Header = l.header(d.req, func(name string) bool {
 		return acceptEncoding(name) || ofTheBody(name) || strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Idempotency-Key")
 	})
@@ -155,7 +159,7 @@ const (
 
 // abandon ends, as well as it goes, a generation that the provider would carry on. It
 // waits for nothing and nobody waits for it.
-func (s *Server) abandon(by *upstream.Client, to *upstream.Target, r *upstream.Request) {
+func (s *Server) abandon(by *upstream.Client, to *upstream.Target, r upstream.Request) {
 	select {
 	case s.abandoning <- struct{}{}:
 	default:
@@ -168,7 +172,7 @@ func (s *Server) abandon(by *upstream.Client, to *upstream.Target, r *upstream.R
 		defer func() { <-s.abandoning }()
 		ctx, cancel := context.WithTimeout(context.Background(), abandonTime)
 		defer cancel()
-		res, err := by.Open(ctx, to, r)
+		res, err := by.Open(ctx, to, &r)
 		if err == nil {
 			ok := res.Status/100 == 2
 			drain(res)

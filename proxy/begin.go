@@ -5,16 +5,7 @@ import (
 
 	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/relay"
-	"github.com/unbroken-llm/unbroken/upstream"
 )
-
-// asking is an attempt that the machine asked for, before it is made.
-type asking struct {
-	n       int
-	leg     *leg
-	request *upstream.Request
-	queued  bool
-}
 
 // begin makes an attempt, unless its target's breaker is open; a recovery waits its
 // turn where too many are under way or have just set out. A client's own request,
@@ -30,12 +21,12 @@ func (d *drive) begin(a *relay.Attempt) {
 		d.at.guard.join()
 	}
 	d.giveBack()
-	d.ask = &asking{n: a.N, leg: l, request: d.request(a)}
-	if after := l.breaker.barred(); after > 0 {
-		d.hold(after)
-		return
-	}
+	d.ask = &opening{n: a.N, leg: l, request: d.request(a)}
 	if d.asked != nil {
+		if after := l.breaker.barred(); after > 0 {
+			d.hold(after)
+			return
+		}
 		var now bool
 		if d.ticket, now = l.to.guard.enter(d.asked == l.to); !now {
 			d.ask.queued = true
@@ -50,7 +41,7 @@ func (d *drive) begin(a *relay.Attempt) {
 func (d *drive) start() relay.Input {
 	a := d.ask
 	p, after := a.leg.breaker.allow()
-	if p == nil {
+	if after > 0 {
 		d.hold(after)
 		in := d.said
 		d.said = nil
@@ -60,7 +51,8 @@ func (d *drive) start() relay.Input {
 	d.fresh = d.asked != a.leg.to
 	d.asked = a.leg.to
 	d.asked.guard.asked(d.ticket)
-	d.open = &opening{n: a.n, by: d.req.under.client, to: &a.leg.to.target, request: a.request}
+	a.by, a.to = d.req.under.client, &a.leg.to.target
+	d.open = a
 	if a.queued || p.probe != nil {
 		return relay.Began{Attempt: a.n, Probe: p.probe != nil}
 	}
@@ -94,7 +86,7 @@ func (d *drive) hear(v verdict) {
 func (d *drive) giveBack() {
 	d.ask, d.said = nil, nil
 	d.permit.report(neutral)
-	d.permit = nil
+	d.permit = permit{}
 	d.ticket.leave()
 	d.ticket = nil
 }

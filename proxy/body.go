@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,36 +20,42 @@ import (
 type source struct {
 	// immutable
 	r     io.Reader
-	conn  net.Conn
+	from  *caller
 	stall time.Duration
 
 	last atomic.Int64 // when a Read began, in Unix nanoseconds
+	gone atomic.Bool
 
-	mu   sync.Mutex // held while reading
-	gone chan struct{}
-	once sync.Once
+	mu    sync.Mutex // held while reading
+	armed bool       // the connection has a deadline of ours
 }
 
 var errRevoked = errors.New("the request is over")
 
-func newSource(r io.Reader, conn net.Conn, stall time.Duration) *source {
-	return &source{r: r, conn: conn, stall: stall, gone: make(chan struct{})}
+// newSource is what r reads of from, until it is revoked.
+func newSource(r io.Reader, from *caller, stall time.Duration) *source {
+	s := &source{r: r, from: from, stall: stall}
+	from.body = s
+	return s
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The deadline is set before the question, so that a revoke in between
-	// either is seen here or sets its own deadline after this one.
-	now := time.Now()
-	s.last.Store(now.UnixNano())
-	_ = s.conn.SetReadDeadline(now.Add(s.stall))
-	select {
-	case <-s.gone:
+	if s.gone.Load() {
 		return 0, errRevoked
-	default:
 	}
+	s.last.Store(time.Now().UnixNano())
 	return s.r.Read(p)
+}
+
+// arm is called before the connection is read, which a body that came with its head needs
+// not; false: it is not to be. The deadline is set before the question, so that a revoke
+// in between either is seen here or sets its own deadline after this one. mu is held.
+func (s *source) arm() bool {
+	s.armed = true
+	_ = s.from.SetReadDeadline(time.Now().Add(s.stall))
+	return !s.gone.Load()
 }
 
 // quiet is for how long nothing was asked of the source; a nil one is quiet for
@@ -64,13 +69,19 @@ func (s *source) quiet() time.Duration {
 
 // revoke ends a Read that is blocked, waits for it, and fails later ones.
 func (s *source) revoke() {
-	s.once.Do(func() {
-		close(s.gone)
-		_ = s.conn.SetReadDeadline(past)
+	if s.gone.Swap(true) {
+		return
+	}
+	if !s.mu.TryLock() {
+		_ = s.from.SetReadDeadline(past)
 		s.mu.Lock() // the reader is out
-		defer s.mu.Unlock()
-		_ = s.conn.SetReadDeadline(time.Time{})
-	})
+		s.armed = true
+	}
+	defer s.mu.Unlock()
+	s.from.body = nil
+	if s.armed {
+		_ = s.from.SetReadDeadline(time.Time{})
+	}
 }
 
 // errTooLarge: the body exceeds the limit.

@@ -98,10 +98,11 @@ func (b *breaker) do(f func()) {
 	}
 }
 
-// permit is leave to make one attempt. Its owner settles it whatever happens, since
-// a probe that is never settled would keep its breaker from closing for ever.
+// permit is leave to make one attempt; the zero value is none. Its owner settles it
+// whatever happens, since a probe that is never settled would keep its breaker from
+// closing for ever.
 type permit struct {
-	b     *breaker
+	b     *breaker // nil: there is nobody to tell
 	era   uint64
 	probe func(error) // of a half-open breaker; nil: it was closed
 	good  bool        // a success was reported
@@ -109,17 +110,17 @@ type permit struct {
 }
 
 // allow gives leave, or says after what time to ask again.
-func (b *breaker) allow() (p *permit, after time.Duration) {
+func (b *breaker) allow() (p permit, after time.Duration) {
 	if b == nil {
-		return &permit{over: true}, 0
+		return permit{}, 0
 	}
 	b.do(func() {
 		switch b.cb.State() {
 		case gobreaker.StateClosed:
-			p = &permit{b: b, era: b.era}
+			p = permit{b: b, era: b.era}
 		case gobreaker.StateHalfOpen:
 			if probe, err := b.cb.Allow(); err == nil {
-				p = &permit{b: b, era: b.era, probe: probe}
+				p = permit{b: b, era: b.era, probe: probe}
 			} else {
 				after = probeWait
 			}
@@ -147,11 +148,14 @@ func (b *breaker) barred() (after time.Duration) {
 // report says what happened, when it happens. A success counts once per attempt; a
 // failure or nothing ends the permit.
 func (p *permit) report(v verdict) {
-	if p == nil || p.over || v == good && p.good {
+	if p.b == nil || p.over || v == good && p.good {
 		return
 	}
 	p.over = v != good
 	p.good = p.good || v == good
+	if v == neutral && p.probe == nil {
+		return
+	}
 	p.b.do(func() {
 		if probe := p.probe; probe != nil {
 			p.probe = nil
@@ -161,7 +165,7 @@ func (p *permit) report(v verdict) {
 			}
 			return
 		}
-		if v == neutral || p.b.cb.State() != gobreaker.StateClosed || p.b.era != p.era {
+		if p.b.cb.State() != gobreaker.StateClosed || p.b.era != p.era {
 			return
 		}
 		// Into the current bucket: that of the attempt's beginning may have

@@ -44,6 +44,15 @@ func lately(ts []time.Time, now time.Time, d time.Duration) (n int) {
 	return n
 }
 
+// leave is what b gives, nil: none.
+func leave(b *breaker) (*permit, time.Duration) {
+	p, after := b.allow()
+	if after > 0 {
+		return nil, after
+	}
+	return &p, 0
+}
+
 // Whatever happens to the streams that hold them, permits never keep a breaker from
 // closing again: clients that leave, our own cancels, refusals, panics, successes and
 // failures, in any order and late, against a model.
@@ -79,7 +88,7 @@ func sequence(t *testing.T, seed uint64) {
 		switch op := rng.IntN(10); {
 		case op < 4:
 			trace += " ask"
-			p, after := b.allow()
+			p, after := leave(b)
 			free := o.state == gobreaker.StateClosed || o.state == gobreaker.StateHalfOpen && o.probe == nil
 			switch {
 			case (p != nil) != free:
@@ -159,7 +168,7 @@ func sequence(t *testing.T, seed uint64) {
 		h.p.report([]verdict{neutral, bad}[rng.IntN(2)])
 	}
 	time.Sleep(testBreaker.Open + time.Second)
-	p, _ := b.allow()
+	p, _ := leave(b)
 	if p == nil {
 		fail("the probe slot is lost: %v", b.cb.State())
 	}
@@ -194,7 +203,7 @@ func TestFailureCountsWhenItHappens(t *testing.T) {
 		b := newBreaker(testBreaker, func(gobreaker.State, gobreaker.State, gobreaker.Counts) {})
 		var ps []*permit
 		for range 5 {
-			p, _ := b.allow()
+			p, _ := leave(b)
 			p.report(good)
 			ps = append(ps, p)
 		}

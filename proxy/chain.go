@@ -330,8 +330,12 @@ func (s *Server) legs(r *request) ([]leg, relay.Config) {
 			break
 		}
 	}
-	all := make([]leg, 0, len(to))
-	cfg.Targets = make([]relay.Target, 0, len(to))
+	one := &struct { // nearly always
+		leg    [1]leg
+		target [1]relay.Target
+	}{}
+	all := one.leg[:0]
+	cfg.Targets = one.target[:0]
 	for _, t := range to {
 		l := leg{to: r.under.origins[t.Upstream], model: t.Model}
 		if l.model == "" {

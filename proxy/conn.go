@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -22,6 +23,12 @@ type caller struct {
 	early []byte  // was read already
 	dry   bool    // nothing else is to be read
 	from  *idlers // whom it leaves for fasthttp by the first read
+	body  *source // what is read now, and how long a read of it may take
+
+	// of its requests, one after the other
+	sys    syscall.RawConn // see socket
+	waits  *calling        // see call
+	giveUp func()          // its end
 
 	// set by take, one after the other
 	lost func()    // runs if fasthttp drops the connection before it is taken
@@ -46,7 +53,30 @@ func (c *caller) Read(p []byte) (int, error) {
 	if c.dry {
 		return 0, errDry
 	}
+	if s := c.body; s != nil && !s.arm() {
+		return 0, errRevoked
+	}
 	return c.Conn.Read(p)
+}
+
+// call returns the context of a call that the driver of a request waits for itself, and
+// what ends it. They are those of the connection's last call, if that was not ended.
+func (c *caller) call() (to *calling, giveUp func()) {
+	if c.waits == nil || c.waits.Err() != nil {
+		c.waits = &calling{}
+		c.giveUp = c.waits.end
+	}
+	return c.waits, c.giveUp
+}
+
+// socket is the one below TLS, for those who only look at it; nil: there is none.
+func (c *caller) socket() syscall.RawConn {
+	if c.sys == nil {
+		if sc, ok := c.NetConn().(syscall.Conn); ok {
+			c.sys, _ = sc.SyscallConn()
+		}
+	}
+	return c.sys
 }
 
 // Close closes the connection, unless it was taken.

@@ -23,9 +23,9 @@ type drive struct {
 	repaired bool   // first is not the client's own
 	told     []byte // first, before ids in it were expanded
 	life     *lifeline
-	log      *journal
-	seat     *seat // nil: nobody else may come to this turn
-	page     *page // nil: the ledger learns nothing of this turn
+	log      *journal // nil: nothing of this turn is written down
+	seat     *seat    // nil: nobody else may come to this turn
+	page     *page    // nil: the ledger learns nothing of this turn
 	legs     []leg
 
 	// driver only
@@ -36,7 +36,7 @@ type drive struct {
 	res  *upstream.Response // of attempt nth
 	nth  int
 	open *opening
-	ask  *asking     // what the machine asked for and is not under way
+	ask  *opening    // what the machine asked for and is not under way
 	said relay.Input // what it is told next, before anything else
 	at   *origin     // whose live streams this one is counted among
 	// asked is who was sent a request last; nil: nobody was sent one for this turn
@@ -44,7 +44,7 @@ type drive struct {
 	asked *origin
 	fresh bool
 	// of the attempt
-	permit *permit
+	permit permit
 	ticket *ticket
 	timer  *time.Timer
 	tale   tale
@@ -398,7 +398,7 @@ func (d *drive) openedBy(o *opening) relay.Input {
 	}
 	d.res, d.nth = o.res, o.n
 	d.life.reads(o.res)
-	return relay.Opened{Attempt: o.n, Status: o.res.Status, Header: o.res.Header}
+	return relay.Opened{Attempt: o.n, Status: o.res.Status, Header: &o.res.Header}
 }
 
 // finish ends what the client's connection owns: everything, unless the turn goes

@@ -224,17 +224,17 @@ func TestPanicOfAStreamIsNeverAnEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			st := &stream{srv: s.Server, http10: c.http10, stall: time.Minute, conn: conn, last: c.http10, drop: func() {}, answer: func() *response {
+			st := &stream{srv: s.Server, http10: c.http10, stall: time.Minute, conn: conn, last: c.http10, drop: func() {}, answer: func() (response, bool) {
 				if c.early {
 					panic("a bug")
 				}
 				h := blank()
 				h.SetStatusCode(200)
-				return &response{head: h, size: -1, run: func(w io.Writer) error {
+				return response{head: h, size: -1, exchange: says(func(w io.Writer) error {
 					_, _ = io.WriteString(w, "half")
 					_ = until(t, cl.br, "half")
 					panic("a bug")
-				}}
+				})}, true
 			}}
 			s.work.Add(1)
 			st.serve()

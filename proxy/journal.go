@@ -21,7 +21,7 @@ const (
 	maxBehind = 4 << 20
 )
 
-// journal writes one turn's checkpoint. A store may be slow or gone: only bytes
+// journal writes one turn's checkpoint; a nil one writes none. A store may be slow or gone: only bytes
 // that would make a client act wait for it, and not for long (DESIGN §8).
 type journal struct {
 	// immutable
@@ -85,6 +85,9 @@ func (j *journal) isLost() bool {
 
 // held reports whether the turn is written down, so that others can know of it.
 func (j *journal) held() bool {
+	if j == nil {
+		return false
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.open && !j.lost
@@ -118,7 +121,7 @@ func (j *journal) lose(err error) {
 // persist appends p, and where it must be durable waits for that as long as w does. It returns false when the turn has a newer owner, so that
 // nothing more may leave.
 func (j *journal) persist(p relay.Persist, w *allowance) bool {
-	if j.keep(p) {
+	if j == nil || j.keep(p) {
 		return true
 	}
 	if j.open && len(p.Log) > 0 {
@@ -296,6 +299,9 @@ func (j *journal) await(w *allowance) {
 // end is finished, one that said nothing is forgotten, any other stays for whoever
 // asks again.
 func (j *journal) close(t *tale) {
+	if j == nil {
+		return
+	}
 	st := checkpoint.State{Attempt: t.sum.Attempts, Recoveries: t.sum.Recoveries, Causes: t.causes}
 	forget := t.settles(&st)
 	j.mu.Lock()

@@ -133,10 +133,6 @@ func (l look) values(keys []checkpoint.MemoKey) [][]byte {
 // asked is the same before ids were expanded: what a later turn builds on.
 func (s *Server) later(r *request) (plain, asked []byte) {
 	asked = r.speaks.Repair(r.plain)
-	who := s.caller(r)
-	if who == (checkpoint.Scope{}) {
-		return asked, asked
-	}
 	teller, answers := r.speaks.(dialect.Historian)
 	answers = answers && teller.Answers(r.plain)
 	r.answers = answers
@@ -147,6 +143,10 @@ func (s *Server) later(r *request) (plain, asked []byte) {
 		named, refers = heir.Named(r.plain), heir.Refers(r.plain)
 	}
 	if !answers && named == "" && len(refers) == 0 {
+		return asked, asked
+	}
+	who := s.caller(r)
+	if who == (checkpoint.Scope{}) {
 		return asked, asked
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.recall.wait)

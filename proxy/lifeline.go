@@ -48,11 +48,8 @@ var past = time.Unix(1, 0)
 
 func newLifeline(dog *watchdog, c net.Conn) *lifeline {
 	l := &lifeline{dog: dog, conn: c, wake: make(chan struct{}, 1), stall: dog.stall.Load()}
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-		c = t.NetConn() // below TLS
-	}
-	if sc, ok := c.(syscall.Conn); ok {
-		l.raw, _ = sc.SyscallConn()
+	if c != nil {
+		l.raw = callerOf(c).socket()
 	}
 	dog.add(l)
 	return l

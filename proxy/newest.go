@@ -28,7 +28,7 @@ func (d *drive) announce(ctx context.Context) {
 	if d.srv.ownStore || d.outdone || t.token != "" || t.owner == "" || !d.seat.newest() {
 		return
 	}
-	mine := token()
+	mine := token("")
 	for range 3 {
 		f, _, err := d.srv.store.Claim(ctx, noticeKey(d.seat.at.key, t.owner), d.srv.owner, checkpoint.Record{Run: noticeRun})
 		if errors.Is(err, checkpoint.ErrOwned) {

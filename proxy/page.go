@@ -50,9 +50,12 @@ const branchMark = "~"
 // caller that can neither be told apart nor named its run, and of requests in which
 // no tool plays a part.
 func (s *Server) turnPage(r *request) *page {
-	who := s.caller(r)
 	h, ok := r.speaks.(dialect.Historian)
-	if s.ledger == nil || !ok || !r.runNamed() && (who == (checkpoint.Scope{}) || !r.asks.Tools && !r.answers) {
+	if s.ledger == nil || !ok || !r.runNamed() && !r.asks.Tools && !r.answers {
+		return nil
+	}
+	who := s.caller(r)
+	if !r.runNamed() && who == (checkpoint.Scope{}) {
 		return nil
 	}
 	p := &page{srv: s, req: r, who: who, teach: h}

@@ -61,7 +61,7 @@ func (s *Server) pass(ctx *fasthttp.RequestCtx, r *request, l *lifeline, reason 
 	if eventStream(res.Header.Get("Content-Type")) {
 		size = -1 // fasthttp flushes chunks; a body of known length waits for a full buffer
 	}
-	s.send(ctx, r, l, &response{size: size, prompt: true, run: p.pump}, p.finish)
+	s.send(ctx, r, l, response{size: size, prompt: true, exchange: p})
 }
 
 // passing is a request on its way through untouched.

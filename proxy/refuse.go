@@ -51,15 +51,15 @@ func (s *Server) decline(ctx *fasthttp.RequestCtx, family dialect.Dialect, statu
 }
 
 // refusal is what refuse says, as a response.
-func refusal(family dialect.Dialect, status int, message string) *response {
+func refusal(family dialect.Dialect, status int, message string) response {
 	body := refusalBody(family, status, message)
 	h := blank()
 	h.SetStatusCode(status)
 	h.SetContentType("application/json")
-	return &response{head: h, size: int64(len(body)), run: func(w io.Writer) error {
+	return response{head: h, size: int64(len(body)), exchange: says(func(w io.Writer) error {
 		_, err := w.Write(body)
 		return err
-	}}
+	})}
 }
 
 func refusalBody(family dialect.Dialect, status int, message string) []byte {

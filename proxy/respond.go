@@ -17,26 +17,29 @@ import (
 )
 
 // body is a response body as fasthttp takes it, of a known length, or for a request of
-// which the client still sends the rest. It writes itself; an error out of run breaks the
-// connection.
+// which the client still sends the rest. It writes itself.
 type body struct {
+	exchange
+	small bool          // it is at hand, and fasthttp's buffer has room for it
 	stall time.Duration // for what fasthttp writes behind it
 	conn  net.Conn
-	run   func(io.Writer) error
-	close func() // idempotent; also if run never was
+	out   counter
 }
 
 func (b *body) SupportsBodyWriteTo() bool { return true }
 
 func (b *body) WriteTo(w io.Writer) (int64, error) {
-	// The handler armed a deadline for the head; a body has one for each write, which
-	// the watchdog keeps.
+	b.out.w = w
+	if b.small { // the handler armed a deadline for the one write that it leaves with
+		err := b.pump(&b.out)
+		return b.out.n, err
+	}
+	// Others have a deadline for each write, which the watchdog keeps.
 	_ = b.conn.SetWriteDeadline(time.Time{})
-	c := counter{w: w}
-	err := b.run(&c)
+	err := b.pump(&b.out)
 	// What fasthttp still has to write is in its buffer, or the last chunk.
 	_ = b.conn.SetWriteDeadline(time.Now().Add(b.stall))
-	return c.n, err
+	return b.out.n, err
 }
 
 // Read is what a body without WriteTo would need. fasthttp never calls it on one
@@ -44,7 +47,7 @@ func (b *body) WriteTo(w io.Writer) (int64, error) {
 func (b *body) Read([]byte) (int, error) { return 0, errors.New("BUG: the body is written, not read") }
 
 func (b *body) Close() error {
-	b.close()
+	b.finish()
 	return nil
 }
 
@@ -60,24 +63,27 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// answer drives to the head of the response; nil: there is nobody to send one to.
-func (d *drive) answer(h *fasthttp.ResponseHeader) *response {
+// answer drives to the head of the response; false: there is nobody to send one to.
+func (d *drive) answer(h *fasthttp.ResponseHeader) (a response, ok bool) {
 	head := d.toHead()
 	if head == nil {
-		return nil
+		return a, false
 	}
 	d.header(h, head)
-	a := &response{head: h, size: -1, prompt: len(d.fx.Client) == 0, run: d.pump}
+	a = response{head: h, size: -1, prompt: len(d.fx.Client) == 0, exchange: d}
 	if d.fx.End == relay.Clean && !head.Stream {
-		a.size = int64(len(d.fx.Client))
+		a.size, a.whole = int64(len(d.fx.Client)), true
 	}
-	return a
+	return a, true
 }
 
 // header writes the response head into h.
 func (d *drive) header(h *fasthttp.ResponseHeader, head *relay.Head) {
 	h.SetStatusCode(head.Status)
-	up, _ := head.Upstream.(upstream.Header)
+	var up upstream.Header
+	if from, ok := head.Upstream.(*upstream.Header); ok {
+		up = *from
+	}
 	for _, f := range up {
 		switch {
 		case strings.EqualFold(f.Name, "Content-Length"), strings.EqualFold(f.Name, headerRun):
@@ -163,14 +169,16 @@ func mediaType(contentType, want string) bool {
 
 // send writes a response whose header is that of ctx: through fasthttp, but for a stream,
 // whose request was read, and for one that HTTP/1.0 could not tell the end of.
-func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, a *response, done func()) {
+func (s *Server) send(ctx *fasthttp.RequestCtx, r *request, l *lifeline, a response) {
 	if a.size < 0 && (r.rest == nil || r.http10) {
 		a.head = blank()
 		ctx.Response.Header.CopyTo(a.head)
-		s.stream(ctx, r, l, done, func() *response { return a })
+		s.stream(ctx, r, l, a.finish, func() (response, bool) { return a, true })
 		return
 	}
-	ctx.Response.SetBodyStream(&body{stall: r.under.cfg.WriteStall, conn: l.conn, run: a.run, close: done}, int(a.size))
+	ctx.Response.SetBodyStream(&body{
+		exchange: a.exchange, small: a.whole && a.size <= writeBuffer, stall: r.under.cfg.WriteStall, conn: l.conn,
+	}, int(a.size))
 	ctx.Response.ImmediateHeaderFlush = a.prompt
 }
 

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"hash"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -30,14 +29,23 @@ const (
 type scoper struct{ keyed sync.Pool }
 
 func newScoper(key []byte) *scoper {
-	return &scoper{keyed: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+	return &scoper{keyed: sync.Pool{New: func() any { return &keyedHash{Hash: hmac.New(sha256.New, key)} }}}
+}
+
+// keyedHash is a hash with room for what goes in and comes out.
+type keyedHash struct {
+	hash.Hash
+	text []byte
 }
 
 func (s *scoper) of(credential string) (who checkpoint.Scope) {
-	m := s.keyed.Get().(hash.Hash)
+	m := s.keyed.Get().(*keyedHash)
 	m.Reset()
-	_, _ = io.WriteString(m, credential)
-	m.Sum(who[:0])
+	m.text = append(m.text[:0], credential...)
+	_, _ = m.Write(m.text)
+	clear(m.text) // no credential is kept
+	m.text = m.Sum(m.text[:0])
+	copy(who[:], m.text)
 	s.keyed.Put(m)
 	return who
 }

@@ -127,7 +127,7 @@ func New(c Config) (*Server, error) {
 		idled:      make(chan struct{}, 1),
 		now:        make(chan struct{}),
 		closed:     make(chan struct{}),
-		owner:      checkpoint.Owner("unbroken-" + token()),
+		owner:      checkpoint.Owner(token("unbroken-")),
 	}
 	if c.Client == nil {
 		c.Client = upstream.New(upstream.Config{})
@@ -296,8 +296,8 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 		return
 	}
 	d := s.drive(r, v.life)
-	if a := d.answer(&ctx.Response.Header); a != nil {
-		s.send(ctx, r, v.life, a, d.finish)
+	if a, ok := d.answer(&ctx.Response.Header); ok {
+		s.send(ctx, r, v.life, a)
 		return
 	}
 	d.finish() // unless the turn goes on
@@ -313,7 +313,7 @@ func (s *Server) streaming(ctx *fasthttp.RequestCtx, r *request, l *lifeline) {
 		} else {
 			s.release(l, r.who)
 		}
-	}, func() *response {
+	}, func() (response, bool) {
 		d = s.drive(r, l)
 		return d.answer(blank())
 	})

@@ -23,10 +23,11 @@ type stream struct {
 	srv    *Server
 	life   *lifeline
 	http10 bool
-	stall  time.Duration    // for one write
-	tongue dialect.Dialect  // in which it is told of a bug; nil: none is known
-	drop   func()           // idempotent; lets go of everything, whatever was done of it
-	answer func() *response // nil: there is nobody to answer
+	stall  time.Duration   // for one write
+	tongue dialect.Dialect // in which it is told of a bug; nil: none is known
+	drop   func()          // idempotent; lets go of everything, whatever was done of it
+	// answer is what to say; false: there is nobody to answer.
+	answer func() (response, bool)
 
 	// once it is taken
 	conn  net.Conn
@@ -35,14 +36,28 @@ type stream struct {
 	told  bool   // the response has begun
 }
 
-// response is one whose head is known. An error out of run breaks the connection
-// (HOUSE §12, points 1 and 9).
+// response is one whose head is known.
 type response struct {
+	exchange
 	head   *fasthttp.ResponseHeader
 	size   int64 // of the body; -1: only its end will tell
 	prompt bool  // the head does not wait for the first byte of the body
-	run    func(io.Writer) error
+	whole  bool  // the body is at hand
 }
+
+// exchange is what a response is the end of.
+type exchange interface {
+	// pump writes the body. An error breaks the connection (HOUSE §12, points 1 and 9).
+	pump(io.Writer) error
+	// finish lets go of what the exchange has; idempotent, and also called if pump never was.
+	finish()
+}
+
+// says is an exchange that has nothing.
+type says func(io.Writer) error
+
+func (s says) pump(w io.Writer) error { return s(w) }
+func (says) finish()                  {}
 
 // blank is a header as fasthttp has it for this server's responses.
 func blank() *fasthttp.ResponseHeader {
@@ -58,7 +73,7 @@ func bare(h *fasthttp.ResponseHeader) {
 }
 
 // stream moves the exchange of ctx to a goroutine of its own.
-func (s *Server) stream(ctx *fasthttp.RequestCtx, r *request, l *lifeline, drop func(), to func() *response) {
+func (s *Server) stream(ctx *fasthttp.RequestCtx, r *request, l *lifeline, drop func(), to func() (response, bool)) {
 	st := &stream{
 		srv: s, life: l, http10: r.http10, stall: r.under.cfg.WriteStall, tongue: r.tongue(), drop: drop, answer: to,
 		last: r.http10 || ctx.Request.Header.ConnectionClose(),
@@ -109,15 +124,16 @@ func (st *stream) exchange() (err error) {
 			err = errAborted
 			if !st.told {
 				st.last = true
-				_ = st.write(refusal(st.tongue, bug.Status, bug.Message))
+				a := refusal(st.tongue, bug.Status, bug.Message)
+				_ = st.write(&a)
 			}
 		}
 	}()
-	a := st.answer()
-	if a == nil {
+	a, ok := st.answer()
+	if !ok {
 		return errNobody
 	}
-	return st.write(a)
+	return st.write(&a)
 }
 
 // write writes the response. To a client of HTTP/1.0 only a reset can say that a body of
@@ -139,6 +155,7 @@ func (st *stream) write(a *response) (err error) {
 		a.head.SetContentLength(int(a.size)) // -1: chunked
 	}
 	w.head = a.head.AppendBytes(nil)
+	a.head = nil // a body may take long
 	// Each write has a deadline, which the watchdog keeps; the handler may have left one.
 	_ = st.conn.SetWriteDeadline(time.Time{})
 	if a.prompt {
@@ -147,7 +164,7 @@ func (st *stream) write(a *response) (err error) {
 		}
 		w.head = nil
 	}
-	if err := a.run(w); err != nil {
+	if err := a.pump(w); err != nil {
 		return err
 	}
 	st.srv.idlers.enter(st.conn, st.stall) // the watchdog has let go of it

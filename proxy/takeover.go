@@ -24,8 +24,8 @@ const (
 
 // entry is how a request comes to its turn.
 type entry struct {
-	log  *journal
-	seat *seat // nil: its turn is nobody else's business
+	log  *journal // nil: nothing of it is written down
+	seat *seat    // nil: its turn is nobody else's business
 	// said is the turn's log so far, which another connection left.
 	said []byte
 	// follow: another connection, which lives, carries the turn on.
@@ -36,7 +36,7 @@ type entry struct {
 // whose turn cannot be had is served without a checkpoint.
 func (s *Server) enter(r *request, life *lifeline) entry {
 	if !r.asks.Stream { // nobody could go on with it: nothing of it is written down
-		return entry{log: s.newJournal(r, checkpoint.Fingerprint{}, life)}
+		return entry{}
 	}
 	fp, who := r.fingerprint(), s.caller(r)
 	j := s.newJournal(r, fp, life)
@@ -220,10 +220,12 @@ func (r *request) name() (err error) {
 		}
 		r.named = true
 	default:
-		r.run = checkpoint.RunID("run_" + token())
+		r.run = checkpoint.RunID(token("run_"))
 	}
-	n, nan := strconv.Atoi(r.header.Get(headerRetry))
-	r.retried = nan == nil && n > 0
+	if again := r.header.Get(headerRetry); again != "" {
+		n, nan := strconv.Atoi(again)
+		r.retried = nan == nil && n > 0
+	}
 	switch what := r.header.Get(headerOnDisconnect); what {
 	case "", "cancel":
 	case "finish":

@@ -42,9 +42,36 @@ func (s *Stream) emit(b []byte) {
 		s.held = append(s.held, b...)
 		return
 	}
+	s.own()
 	s.out = append(s.out, b...)
 	if !s.gate && len(s.out) > maxWithheld {
 		s.openGate(Head{Status: s.head.Status, Upstream: s.head.Header, Stream: true})
+	}
+}
+
+// pass emits a unit as the provider sent it. Where a step lets out nothing but such
+// units, one behind the other, they leave from the memory that they came in: most of a
+// stream is never copied, and an idle one keeps no buffer for it.
+func (s *Stream) pass(raw []byte) {
+	n := len(s.lent)
+	switch {
+	case !s.gate || s.holding || s.pulse.open || len(raw) == 0:
+	case len(s.out) == 0:
+		s.spare, s.lent = s.out, raw
+		s.out = raw[:len(raw):len(raw)]
+		return
+	case n > 0 && cap(s.lent) > n && &s.lent[:n+1][n] == &raw[0]:
+		s.lent = s.lent[:n+len(raw)]
+		s.out = s.lent[:len(s.lent):len(s.lent)]
+		return
+	}
+	s.emit(raw)
+}
+
+// own has out in memory of its own, to be written to.
+func (s *Stream) own() {
+	if s.lent != nil {
+		s.out, s.lent = append(s.spare, s.out...), nil
 	}
 }
 
@@ -65,14 +92,17 @@ func (s *Stream) admit(e sse.Event, ds []turn.Delta, rewrite bool) {
 	for i := range ds {
 		s.fold(&ds[i], &saw)
 	}
-	if s.size > s.cfg.MaxTurn || len(s.held) > s.cfg.MaxTurn || len(s.said.Blocks) > s.cfg.MaxBlocks {
-		s.fail(interrupt.Cause{Kind: interrupt.Malformed, Type: "turn_too_large"}, "turn_too_large", false)
+	if s.tooLarge() {
 		return
 	}
 	if saw.hold && !s.holding {
 		s.holding, s.shown = true, before
 	}
-	s.emit(b)
+	if rewrite {
+		s.emit(b)
+	} else {
+		s.pass(b)
+	}
 	if saw.count && (s.ends || saw.finish) {
 		s.counted = true
 	}
@@ -93,6 +123,15 @@ func (s *Stream) admit(e sse.Event, ds []turn.Delta, rewrite bool) {
 	if saw.terminal && s.phase == closing {
 		s.complete()
 	}
+}
+
+// tooLarge gives a turn up that says too much, and reports whether it did.
+func (s *Stream) tooLarge() bool {
+	if s.size <= s.cfg.MaxTurn && len(s.said.Blocks) <= s.cfg.MaxBlocks && (!s.holding || len(s.held) <= s.cfg.MaxTurn) {
+		return false
+	}
+	s.fail(interrupt.Cause{Kind: interrupt.Malformed, Type: "turn_too_large"}, "turn_too_large", false)
+	return true
 }
 
 // finished reports whether the turn's semantic end is complete with this event.
@@ -146,15 +185,11 @@ func (s *Stream) fold(d *turn.Delta, saw *sight) {
 		if len(d.Text) == 0 {
 			return
 		}
-		s.watch.Progress(s.now)
-		s.watch.Said(len(d.Text))
-		s.touch(len(d.Text))
-		s.size += len(d.Text)
 		b := &s.said.Blocks[d.Block]
 		if !b.IsCall() || s.cfg.Events {
 			saw.content = true
 		}
-		s.pace(b)
+		s.spoke(b, len(d.Text))
 	case turn.Sign:
 		s.watch.Progress(s.now)
 		if !s.said.Blocks[d.Block].Closed {
@@ -186,6 +221,15 @@ func (s *Stream) fold(d *turn.Delta, saw *sight) {
 		saw.content = true
 	case turn.Head, turn.Skip, turn.Pulse, turn.Fault:
 	}
+}
+
+// spoke tells the clocks about n bytes of text or arguments of b.
+func (s *Stream) spoke(b *turn.Block, n int) {
+	s.watch.Progress(s.now)
+	s.watch.Said(n)
+	s.touch(n)
+	s.size += n
+	s.pace(b)
 }
 
 // pace sets the byte clock by the kind of block that is being said.
@@ -242,6 +286,7 @@ func (s *Stream) contentful() bool {
 }
 
 func (s *Stream) release() {
+	s.own()
 	s.out = append(s.out, s.held...)
 	s.held, s.holding = s.held[:0], false
 	s.shown = extent{}

@@ -151,6 +151,9 @@ func (h *hop) watch(d dialect.Dialect, r *dialect.Request) {
 	if r.Veiled {
 		h.veil, _ = h.dec.(dialect.Veiler)
 	}
+	if h.mode == pass && h.track == nil && h.veil == nil {
+		h.short, _ = h.dec.(dialect.Repeater)
+	}
 }
 
 // disowned reports whether an attempt died because the provider does not hold what it

@@ -9,11 +9,11 @@ import (
 // a drip, behind which the client's stream stands inside an event until something is
 // written (DESIGN §5).
 type pulse struct {
+	due  bool  // the step is to end with a sign of life
+	open bool  // the last thing that left was a drip
+	had  bool  // so it was when the step began
+	seq  int64 // of the client's message when the step began
 	d    dialect.Dialect
-	due  bool   // the step is to end with a sign of life
-	open bool   // the last thing that left was a drip
-	had  bool   // so it was when the step began
-	seq  int64  // of the client's message when the step began
 	buf  []byte // what leaves behind a drip
 }
 

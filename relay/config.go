@@ -8,22 +8,29 @@ import (
 )
 
 // Config is the policy of a stream. The zero value means the documented
-// defaults of DESIGN §2, §5, §7.
+// defaults of DESIGN §2, §5, §7. What every event asks for comes first, see [Stream].
 type Config struct {
+	// Heartbeat is the longest silence towards the client (10 s).
+	Heartbeat time.Duration
+	// Flush bounds how long text may run ahead of its checkpoint (50 ms), or
+	// FlushBytes of it (32 KiB).
+	Flush      time.Duration
+	FlushBytes int
+	// MaxTurn bounds what one turn may say, in bytes of blocks and held
+	// events (64 MiB); MaxBlocks their number (10,000). Beyond them the turn
+	// is given up, so that memory stays bounded.
+	MaxTurn, MaxBlocks int
+	// Events: the caller understands retractions (X-Stream-Recovery: events).
+	Events bool
+
 	// Watch holds the deadlines of silence.
 	Watch interrupt.Config
 	// Hold is how long the response head waits for the first visible content
 	// after a 2xx (10 s).
 	Hold time.Duration
-	// Heartbeat is the longest silence towards the client (10 s).
-	Heartbeat time.Duration
 	// Grace is how long late usage and the terminator are awaited after the
 	// semantic end (2 s).
 	Grace time.Duration
-	// Flush bounds how long text may run ahead of its checkpoint (50 ms), or
-	// FlushBytes of it (32 KiB).
-	Flush      time.Duration
-	FlushBytes int
 	// Recoveries per request (3); one that delivers new content earns one
 	// back, MaxEarned at most (10). Negative Recoveries: none.
 	Recoveries, MaxEarned int
@@ -34,16 +41,10 @@ type Config struct {
 	// MaxWhole bounds a buffered non-streaming answer (64 MiB); a larger one
 	// is streamed through.
 	MaxWhole int
-	// MaxTurn bounds what one turn may say, in bytes of blocks and held
-	// events (64 MiB); MaxBlocks their number (10,000). Beyond them the turn
-	// is given up, so that memory stays bounded.
-	MaxTurn, MaxBlocks int
 	// Anchor is how many bytes of tail an asked continuation must repeat (40).
 	Anchor int
 	// Sentinel is what it answers when nothing is missing.
 	Sentinel string
-	// Events: the caller understands retractions (X-Stream-Recovery: events).
-	Events bool
 	// Targets in order; at least one.
 	Targets []Target
 	// Seed makes jitter reproducible.

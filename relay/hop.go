@@ -30,21 +30,31 @@ func (m joinMode) String() string {
 	return [...]string{"pass", "join_text", "join_anew", "join_same", "reattach"}[m]
 }
 
-// hop is the state of one attempt's event stream.
+// hop is the state of one attempt's event stream; its fields are ordered as those of
+// [Stream] are.
 type hop struct {
-	scan    dialect.Scanner
-	lines   sse.Scanner // what scan is, unless the dialect is framed otherwise
-	dec     dialect.Decoder
-	mode    joinMode
-	known   bool   // the body is an event stream
-	early   []byte // first bytes, while that is not known
-	any     bool   // at least one event came
-	framed  bool   // its units are those of a dialect.Framed
-	crlf    bool   // its lines end in CRLF
-	counted bool   // the last event was nothing but a usage record
-	ds      []turn.Delta
-	torn    []owned // an event whose text ends inside a surrogate pair, and silent ones behind it
-	fresh   bool    // it brought the client something new
+	scan  dialect.Scanner
+	dec   dialect.Decoder
+	track dialect.Tracker  // its decoder, where the provider may hold the generation; else nil
+	veil  dialect.Veiler   // its decoder, if the client sees other events; else nil
+	short dialect.Repeater // its decoder, if its events may go the short way (more); else nil
+	ds    []turn.Delta
+	torn  []owned // an event whose text ends inside a surrogate pair, and silent ones behind it
+
+	mode      joinMode
+	known     bool // the body is an event stream
+	any       bool // at least one event came
+	fresh     bool // it brought the client something new
+	crlf      bool // its lines end in CRLF
+	counted   bool // the last event was nothing but a usage record
+	whole     bool // it is another attempt's generation, which is to come from its start
+	grasped   bool // the provider does hold it
+	elsewhere bool // it was attached to again: what comes may have been here before
+	framed    bool // its units are those of a dialect.Framed
+
+	lines sse.Scanner // what scan is, unless the dialect is framed otherwise
+
+	early []byte // first bytes, while it is not known what the body is
 
 	kinds []turn.BlockKind // of its blocks, as they arrived
 	place []int            // its block -> block of said; -1: suppressed
@@ -67,13 +77,7 @@ type hop struct {
 	passed    int            // decoded bytes of its text that were edited
 	limit     int            // of those, how many may be shown; -1: all
 	doc       *splice.Document
-
-	track     dialect.Tracker // its decoder, where the provider may hold the generation; else nil
-	veil      dialect.Veiler  // its decoder, if the client sees other events; else nil
-	same      *same           // what the client has of it, in joinSame
-	grasped   bool            // the provider does hold it
-	elsewhere bool            // it was attached to again: what comes may have been here before
-	whole     bool            // it is another attempt's generation, which is to come from its start
+	same      *same // what the client has of it, in joinSame
 }
 
 func (h *hop) start(d dialect.Dialect, dec dialect.Decoder, m joinMode, maxEvent int) {

@@ -18,8 +18,9 @@ type Opened struct {
 // Header reads the first value of a header field, case-insensitively, or "".
 type Header interface{ Get(name string) string }
 
-// Chunk: body bytes of an attempt, transfer coding removed. They are read
-// during Step only.
+// Chunk: body bytes of an attempt, transfer coding removed. They stay as they are until
+// the next Step: what of them the client gets may be told by where it lies
+// (Effects.Client).
 type Chunk struct {
 	Attempt int
 	Bytes   []byte

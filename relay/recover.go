@@ -1,6 +1,8 @@
 package relay
 
 import (
+	"math/rand/v2"
+
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/interrupt"
@@ -102,7 +104,7 @@ func (s *Stream) facts(c interrupt.Cause) planner.Facts {
 		Recoveries:  s.left,
 		Retries:     s.retries,
 		WaitLeft:    s.waitLeft,
-		Jitter:      s.rng.Float64(),
+		Jitter:      rand.New(&s.rng).Float64(),
 		MidStream:   s.visible,
 		Tries:       s.tries,
 		Probe:       s.probing,

@@ -26,38 +26,66 @@ const (
 
 // Stream is one client stream. It is not safe for concurrent use; one driver
 // owns it.
+//
+// Its fields, and those of what it holds by value, stand in the order of how often
+// they are touched. A stream is one of thousands, and the caches have lost it when its
+// next event comes: what an event costs is how many cache lines it touches, here and
+// behind pointers, more than what it computes. What every event touches comes first,
+// close together; what belongs to an interruption last.
 type Stream struct {
-	// immutable
-	cfg    Config
+	// one step
+	now     time.Time
+	attempt int
+	phase   phase
+
+	gate    bool // the response head is out
+	visible bool // content beyond replayable head events was let out
+	holding bool // held is in use
+	ends    bool // the semantic end was let out
+	counted bool // so was a usage record with or after it
+	healing bool // an interruption is not yet healed
+	durable bool // what leaves now would make the client act
+	flush   bool // an interruption or the end: the log is to be whole (DESIGN §14)
+
+	fx    Effects
+	out   []byte // for the client in this step, or until the gate opens
+	lent  []byte // what out is, where that is the provider's bytes in their own memory (pass); else nil
+	spare []byte // out's own memory meanwhile
+	notes []Note
+	log   []byte // for the checkpoint in this step
+
+	size   int // bytes of what was said
+	dirty  int // bytes of it that are newer than the checkpoint
+	offset int64
+	tries  int // attempts at the target since it last brought something
+
+	lastOut, lastNew, flushedAt time.Time
+
+	pulse   pulse   // signs of life
+	folding folding // the client gets no stream of it
+	watch   interrupt.Watch
+	hop     hop
+	said    turn.Snapshot // the message as the client has it, plus what is held
+	cfg     Config        // immutable, as are the next
+	sum     Summary
+	mark    turn.Mark
+
+	// From here on: rarely.
 	d      dialect.Dialect
 	traits dialect.Traits
 	req    *dialect.Request
-	rng    *rand.Rand
+	rng    rand.PCG
 
 	// the client's side
-	said    turn.Snapshot // the message as the client has it, plus what is held
-	out     []byte        // for the client in this step, or until the gate opens
-	held    []byte        // behind an unfinished call or an unclosed signature
-	holding bool          // held is in use
-	size    int           // bytes of what was said
-	shown   extent        // while holding: how much of said the client has
-	gate    bool          // the response head is out
-	pulse   pulse         // signs of life
-	visible bool          // content beyond replayable head events was let out
-	ends    bool          // the semantic end was let out
-	counted bool          // so was a usage record with or after it
-	holds   provision     // what the provider holds of it
-	folding folding       // the client gets no stream of it
-	odd     string        // why this stream can be relayed but not spliced; "": it can
-	tokens  tally         // output and prompt tokens over the hops
-	taken   bool          // over from another process, whose attempt was the first
+	held   []byte    // behind an unfinished call or an unclosed signature
+	shown  extent    // while holding: how much of said the client has
+	holds  provision // what the provider holds of it
+	odd    string    // why this stream can be relayed but not spliced; "": it can
+	tokens tally     // output and prompt tokens over the hops
+	taken  bool      // over from another process, whose attempt was the first
 
 	// the attempts
-	phase    phase
-	attempt  int
 	target   int
-	hop      hop
-	watch    interrupt.Watch
 	body     []byte // of an error status or a whole answer
 	partial  bool   // it was cut
 	head     Opened // of the current attempt
@@ -65,13 +93,11 @@ type Stream struct {
 	askAt    time.Time // the soonest that a breaker lets somebody be asked; zero: none is open
 	plan     pendingPlan
 	manners  []turn.Manner // left on the target, best first
-	tries    int           // attempts at the target since it last brought something
 	plain    []byte        // the first attempt's body, before a target's model name
 	left     int           // recoveries left
 	earned   int
 	retries  int
 	waitLeft time.Duration
-	healing  bool // an interruption is not yet healed
 	probing  bool // the attempt is a breaker's probe
 	// overflowed: the prompt was too long for a target.
 	overflowed bool
@@ -85,22 +111,7 @@ type Stream struct {
 	schema  *splice.Schema
 	schemed bool
 
-	// time
-	began, lastOut, lastNew, holdFrom, wakeAt, graceAt, flushedAt, linedUp time.Time
-
-	// checkpoint
-	mark    turn.Mark
-	log     []byte
-	offset  int64
-	dirty   int
-	durable bool // what leaves now would make the client act
-	flush   bool // an interruption or the end: the log is to be whole (DESIGN §14)
-
-	// one step
-	now   time.Time
-	fx    Effects
-	notes []Note
-	sum   Summary
+	began, holdFrom, wakeAt, graceAt, linedUp time.Time
 }
 
 // refusal is the first interruption of a request and what the provider said
@@ -135,8 +146,8 @@ func newStream(c Config, d dialect.Dialect, req *dialect.Request, now time.Time)
 	c = c.withDefaults()
 	s := &Stream{
 		cfg: c, d: d, traits: d.Traits(), req: req, pulse: pulse{d: d},
-		rng: rand.New(rand.NewPCG(c.Seed, c.Seed^0x9e3779b97f4a7c15)),
 	}
+	s.rng.Seed(c.Seed, c.Seed^0x9e3779b97f4a7c15)
 	s.folding = newFolding(d, req, c.MaxEvent)
 	s.cfg.Events = c.Events && s.traits.EventsMode && !s.folding.on()
 	s.left, s.waitLeft = max(0, c.Recoveries), c.WaitBudget
@@ -251,6 +262,9 @@ func (s *Stream) begin(now time.Time) {
 	s.durable, s.flush = false, false
 	s.pulse.begin(s.seq())
 	if s.gate {
+		if s.lent != nil {
+			s.out, s.lent = s.spare, nil
+		}
 		s.out = s.out[:0]
 	}
 }

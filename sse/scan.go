@@ -25,31 +25,33 @@ var bom = []byte("\xef\xbb\xbf")
 // While whole units arrive they are cut from the pushed slice itself; only an unfinished rest is copied. The work is
 // linear in the input however it is split.
 type Scanner struct {
-	Limit int // bytes of one unit; 0 means DefaultLimit. Set before the first Push.
+	// What the short way (whole) touches comes first, in one cache line.
 
 	// in[unit:] is what has not been handed out. It is the pushed slice, or buf when a rest had to be kept (kept).
 	in   []byte
-	buf  []byte
-	kept bool
-
 	unit int // start of the current unit in in
 	line int // start of the current line in in; everything before has been read
 	lf   int // first LF at or after line; len(in) when there is none
 	cr   int // first CR at or after line; len(in) when there is none
 
+	kept   bool
+	begun  bool    // the BOM question is settled
+	skipLF bool    // the last unit ended in a CR at the very end of a push: an LF here belongs to it
+	ends   lineEnd // what a CR has meant so far
+	open   bool    // the current unit holds a line, so the next blank line ends it
+
+	Limit int // bytes of one unit; 0 means DefaultLimit. Set before the first Push.
+	err   error
+	buf   []byte
+	join  []byte // joined data of units with several data lines, until the next Push
+
 	// The current unit so far. Positions count from unit, so that moving the rest does not disturb them.
-	open      bool // it holds a line, so the next blank line ends it
 	name      span
 	data      span // the last data line
 	dataLines int
 	dataFrom  int // start of the first data line
 
-	begun   bool    // the BOM question is settled
-	skipLF  bool    // the last unit ended in a CR at the very end of a push: an LF here belongs to it
-	ends    lineEnd // what a CR has meant so far
-	join    []byte  // joined data of units with several data lines, until the next Push
-	dropped int     // bytes of the unit that exceeded Limit
-	err     error
+	dropped int // bytes of the unit that exceeded Limit
 }
 
 // span is a part of the current unit; set is false when there is no such part (as opposed to an empty one).

@@ -109,15 +109,15 @@ type Totals struct {
 
 // watched is one stream on the board.
 type watched struct {
-	b    *Board
-	who  proxy.Subject
-	now  Live
-	open *Recovery // that nothing came of yet
+	b       *Board
+	targets []proxy.Asked
+	now     Live
+	open    *Recovery // that nothing came of yet
 }
 
 // Begin implements [proxy.Observer].
 func (b *Board) Begin(s proxy.Subject) proxy.Listener {
-	w := &watched{b: b, who: s, now: Live{
+	w := &watched{b: b, targets: s.Targets, now: Live{
 		Run: s.Run, Dialect: s.Dialect, Upstream: s.Upstream, Model: s.Model, State: Opening, Began: s.Began, Since: s.Began,
 	}}
 	b.mu.Lock()
@@ -136,8 +136,8 @@ func (w *watched) Note(n relay.Note) {
 	switch n.Kind {
 	case relay.NoteAttempt:
 		w.now.Attempts++
-		if n.Target < len(w.who.Targets) {
-			w.now.Upstream, w.now.Model = w.who.Targets[n.Target].Upstream, w.who.Targets[n.Target].Model
+		if n.Target < len(w.targets) {
+			w.now.Upstream, w.now.Model = w.targets[n.Target].Upstream, w.targets[n.Target].Model
 		}
 	case relay.NoteVisible:
 		w.turn(Streaming, n.At)
@@ -174,7 +174,7 @@ func (w *watched) interrupted(n relay.Note) {
 	b.history.at(n.At, len(b.live)).Interruptions++
 	w.now.Cause = n.Cause.Kind.String()
 	r := &Recovery{
-		ID: b.totals.Interruptions, Stream: w.now.ID, At: n.At, Run: w.who.Run, Dialect: w.who.Dialect, Upstream: w.now.Upstream, Model: w.now.Model,
+		ID: b.totals.Interruptions, Stream: w.now.ID, At: n.At, Run: w.now.Run, Dialect: w.now.Dialect, Upstream: w.now.Upstream, Model: w.now.Model,
 		Cause: w.now.Cause, Status: n.Cause.Status, Plan: n.Plan.Kind.String(), Reason: n.Plan.Reason, Saved: saved, Result: UnderWay,
 	}
 	if len(b.feed) == maxFeed {

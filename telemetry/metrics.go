@@ -21,6 +21,9 @@ type Prometheus struct {
 	streams, interruptions, attempts, demotions, seam, skipped, repaid, saved, events, bytes, beats *prometheus.CounterVec
 	seconds, first, gap, legs, seamSeconds                                                          *prometheus.HistogramVec
 	ledger                                                                                          *prometheus.CounterVec
+
+	tallies found[finale, *tally]
+	made    found[tried, prometheus.Counter]
 }
 
 // NewPrometheus returns metrics that count from now.
@@ -64,24 +67,26 @@ func (m *Metric) labels() (names []string) {
 
 // Begin implements [proxy.Observer].
 func (p *Prometheus) Begin(s proxy.Subject) proxy.Listener {
-	return &counted{p: p, who: s, plan: planLabel.Values[planner.Refuse], cause: causeLabel.Values[0]}
+	return &counted{p: p, upstream: s.Upstream, dialect: s.Dialect, targets: s.Targets, began: s.Began, plan: planLabel.Values[planner.Refuse], cause: causeLabel.Values[0]}
 }
 
 // counted is one stream on its way into the metrics.
 type counted struct {
-	p           *Prometheus
-	who         proxy.Subject
-	opened      time.Time // the attempt under way
-	seen        bool      // it has content
-	cause, plan string    // of the last interruption
+	p                 *Prometheus
+	upstream, dialect string
+	targets           []proxy.Asked
+	began             time.Time
+	opened            time.Time // the attempt under way
+	seen              bool      // it has content
+	cause, plan       string    // of the last interruption
 }
 
 // at is the upstream that a note is about.
 func (c *counted) at(target int) string {
-	if target < len(c.who.Targets) {
-		return c.who.Targets[target].Upstream
+	if target < len(c.targets) {
+		return c.targets[target].Upstream
 	}
-	return c.who.Upstream
+	return c.upstream
 }
 
 // Note implements [proxy.Listener].
@@ -90,11 +95,11 @@ func (c *counted) Note(n relay.Note) {
 	switch n.Kind {
 	case relay.NoteAttempt:
 		c.opened = n.At
-		p.attempts.WithLabelValues(c.at(n.Target), n.Manner.String()).Inc()
+		p.made.of(tried{c.at(n.Target), n.Manner}, p.attempt).Inc()
 	case relay.NoteVisible:
 		if !c.seen {
 			c.seen = true
-			p.first.WithLabelValues(c.at(n.Target)).Observe(n.At.Sub(c.who.Began).Seconds())
+			p.first.WithLabelValues(c.at(n.Target)).Observe(n.At.Sub(c.began).Seconds())
 		}
 	case relay.NoteInterrupted:
 		c.cause, c.plan = n.Cause.Kind.String(), n.Plan.Kind.String()
@@ -116,17 +121,18 @@ func (c *counted) Note(n relay.Note) {
 
 // End implements [proxy.Listener].
 func (c *counted) End(o proxy.Outcome) {
-	p, up, sum := c.p, c.who.Upstream, &o.Summary
-	p.streams.WithLabelValues(up, dialectLabel.token(c.who.Dialect), o.Whose.String(), outcomeLabel.token(o.Token)).Inc()
-	p.seconds.WithLabelValues(up, o.Whose.String()).Observe(o.At.Sub(c.who.Began).Seconds())
+	sum := &o.Summary
+	t := c.p.tallies.of(finale{c.upstream, dialectLabel.token(c.dialect), outcomeLabel.token(o.Token), o.Whose}, c.p.tally)
+	t.streams.Inc()
+	t.seconds.Observe(o.At.Sub(c.began).Seconds())
 	if sum.Attempts > 0 {
-		p.legs.WithLabelValues(up).Observe(float64(sum.Attempts))
+		t.legs.Observe(float64(sum.Attempts))
 	}
-	p.repaid.WithLabelValues(up).Add(float64(sum.Repaid))
-	p.events.WithLabelValues(up).Add(float64(sum.Events))
-	p.bytes.WithLabelValues(up, "in").Add(float64(sum.BytesIn))
-	p.bytes.WithLabelValues(up, "out").Add(float64(sum.BytesOut))
-	p.beats.WithLabelValues(up).Add(float64(sum.Heartbeats))
+	t.repaid.Add(float64(sum.Repaid))
+	t.events.Add(float64(sum.Events))
+	t.in.Add(float64(sum.BytesIn))
+	t.out.Add(float64(sum.BytesOut))
+	t.beats.Add(float64(sum.Heartbeats))
 }
 
 // Saved is how many output tokens the plan of an interruption keeps, which a full

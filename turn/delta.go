@@ -56,14 +56,14 @@ type Delta struct {
 	Kind   Kind
 	Of     BlockKind // Open
 	Why    Why       // Finish
-	Choice int       // chat's choices[].index; 0 elsewhere
-	Block  int       // ordinal of the block within its attempt, from 0
-	Index  int       // Open: the block's index on the wire, see [Block].Index
-	Seq    int64     // number of the event, in dialects that number them
 	Stage  uint8     // Open, Text, Extra, Close: bits to add to [Block].Stage
 	Keep   bool      // Extra: keep Raw in [Block].Notes
 	Part   bool      // Open: no block of its own on the wire, but a part of the item that the block before it is in
 	Sum    bool      // Extra: no part, but the block as its provider sums it up; Raw replaces [Block].Raw
+	Block  int       // ordinal of the block within its attempt, from 0
+	Choice int       // chat's choices[].index; 0 elsewhere
+	Index  int       // Open: the block's index on the wire, see [Block].Index
+	Seq    int64     // number of the event, in dialects that number them
 	ID     []byte    // Open: the call id (escaped body)
 	Name   []byte    // Open: the tool or block-type name (escaped body)
 	Text   []byte    // Text, Sign: escaped body. Finish: the reason as the wire spells it
@@ -71,6 +71,14 @@ type Delta struct {
 	Joint  *Joint    // Extra of an attempt that joins the client's text
 	Usage  Usage     // Count
 	Fault  *WireFault
+}
+
+// More is text that goes on in a block, which is what nearly every event of a stream
+// says: a [Delta] of kind Text with nothing else in it. Text is not empty.
+type More struct {
+	Block int
+	Stage uint8
+	Text  []byte
 }
 
 // Untold is the bit of [Block].Stage that no dialect has for itself: the block holds

@@ -66,19 +66,19 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // of a log. A Mark belongs to one snapshot and one log, and copies of it share
 // their memory.
 type Mark struct {
-	version    byte  // of the log; 0: the newest
 	size       int64 // bytes of the log
 	sum        uint32
+	version    byte // of the log; 0: the newest
 	head       bool
 	terminated bool
+	cut        bool // a retraction is to be written …
+	keep       int  // … that leaves so many blocks of the log standing
+	blocks     []blockMark
+	ends       []End
 	opaques    int
 	seq        int64
 	held       string
 	usage      Usage
-	ends       []End
-	blocks     []blockMark
-	cut        bool // a retraction is to be written …
-	keep       int  // … that leaves so many blocks of the log standing
 }
 
 type blockMark struct {

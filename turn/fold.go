@@ -27,6 +27,21 @@ func (s *Snapshot) Fold(d Delta) error {
 	return nil
 }
 
+// GoOn adds m to the snapshot as [Snapshot.Fold] adds such a delta, and returns the
+// block; nil, and nothing was added, if there is none that is open.
+func (s *Snapshot) GoOn(m More) *Block {
+	if m.Block < 0 || m.Block >= len(s.Blocks) {
+		return nil
+	}
+	b := &s.Blocks[m.Block]
+	if b.Closed {
+		return nil
+	}
+	b.add(m.Text)
+	b.Stage |= m.Stage
+	return b
+}
+
 func (s *Snapshot) fold(d Delta) error {
 	switch d.Kind {
 	case Head:

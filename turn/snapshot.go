@@ -15,26 +15,12 @@ const DropMark = "ub1.drop"
 // front of the mark.
 func DropMarked(signature []byte) bool { return bytes.HasSuffix(signature, []byte(DropMark)) }
 
-// Block is one piece of a turn in its place.
+// Block is one piece of a turn in its place. What every event touches comes first.
 type Block struct {
-	Kind   BlockKind
-	Choice int
-	// Index is the block's index on the client's wire: content_block index,
-	// tool_calls index. It equals the provider's while nothing was spliced.
-	Index int
-	ID    string // decoded
-	Name  string // decoded
 	// Text is an escaped JSON string body: text, reasoning, refusal, or the
 	// arguments as they were streamed.
 	Text []byte
-	// Signature is an escaped body; private until Closed.
-	Signature []byte
-	// Raw is the opening JSON of the block, kept for blocks that live in it.
-	Raw []byte
-	// Extras counts parts that were not understood as text (citations …).
-	Extras int
-	// Notes are the kept ones among them: raw JSON values, a comma between two.
-	Notes []byte
+	Kind BlockKind
 	// Stage says how far the block's life on the client's wire has come, in
 	// dialects that open and close one in several events; its bits are the
 	// dialect's. Zero elsewhere.
@@ -45,9 +31,24 @@ type Block struct {
 	// but it is no longer part of the turn: reasoning that a restart made
 	// worthless, or what mode "events" announced as retracted.
 	Withdrawn bool
+	spoiled   bool // something follows the end of the arguments
 
-	args    jsonwalk.Prefix
-	spoiled bool // something follows the end of the arguments
+	// Extras counts parts that were not understood as text (citations …).
+	Extras int
+	// Notes are the kept ones among them: raw JSON values, a comma between two.
+	Notes []byte
+	// Signature is an escaped body; private until Closed.
+	Signature []byte
+	// Raw is the opening JSON of the block, kept for blocks that live in it.
+	Raw []byte
+
+	Choice int
+	// Index is the block's index on the client's wire: content_block index,
+	// tool_calls index. It equals the provider's while nothing was spliced.
+	Index int
+	ID    string // decoded
+	Name  string // decoded
+	args  jsonwalk.Prefix
 }
 
 // IsCall reports whether the block is a client-side tool call.
@@ -107,20 +108,20 @@ type End struct {
 	Reason string // as the wire spells it
 }
 
-// Snapshot is the fold of a turn's deltas.
+// Snapshot is the fold of a turn's deltas. What every event touches comes first.
 type Snapshot struct {
-	// Head is the data of the first identifying event, owned.
-	Head   []byte
 	Blocks []Block
-	Usage  Usage
 	// Ends holds the semantic end per choice, indexed by choice.
 	Ends []End
-	// Terminated: the dialect's end marker was seen.
-	Terminated bool
 	// Seq is the highest event number, in dialects that number events.
 	Seq int64
+	// Head is the data of the first identifying event, owned.
+	Head []byte
+	// Terminated: the dialect's end marker was seen.
+	Terminated bool
 	// Opaques counts events of unknown meaning.
 	Opaques int
+	Usage   Usage
 	// Held is the name by which the provider holds the generation that goes on in
 	// this turn, so that whoever takes the turn over can re-attach to it. Empty: it
 	// holds none.

@@ -111,8 +111,9 @@ func (c *Client) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 	if e != nil {
 		return nil, e
 	}
-	source := &touched{r: r.BodyStream}
+	var source *touched // nil: the body is in memory
 	if r.BodyStream != nil {
+		source = &touched{r: r.BodyStream}
 		copied := *r
 		copied.BodyStream = source
 		r = &copied
@@ -143,7 +144,7 @@ type link interface {
 
 // open runs an attempt on an HTTP/1.1 connection, which it owns.
 func (c *conn) open(ctx context.Context, t *Target, r *Request) (*Response, *Error) {
-	unbind := context.AfterFunc(ctx, c.abort)
+	unbind := afterFunc(ctx, c.ending)
 	res, up, e := c.roundtrip(t, r)
 	if !unbind() {
 		// The context ended, perhaps as the head came in: the connection is closed or about to be.
@@ -168,6 +169,16 @@ func (c *conn) open(ctx context.Context, t *Target, r *Request) (*Response, *Err
 	return res, nil
 }
 
+// afterFunc is [context.AfterFunc], which makes a context of its own even around one that has the method itself.
+func afterFunc(ctx context.Context, f func()) (stop func() bool) {
+	if has, ok := ctx.(interface {
+		AfterFunc(f func()) (stop func() bool)
+	}); ok {
+		return has.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
+}
+
 // touched tells whether a body reader was read from, after which the body cannot be sent again.
 type touched struct {
 	r    io.Reader
@@ -183,6 +194,9 @@ func (t *touched) Read(p []byte) (int, error) {
 }
 
 func (t *touched) touched() bool {
+	if t == nil {
+		return false
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.once

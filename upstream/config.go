@@ -24,7 +24,7 @@ type Config struct {
 	PingInterval time.Duration // 30 s without a frame on an HTTP/2 connection asks for a PING; negative is never
 	PingTimeout  time.Duration // 15 s without its answer fails the connection and its streams
 
-	// Proxy returns the forward proxy for a target's URL, nil for none. The default reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY once,
+	// Proxy returns the forward proxy for a target's URL, which it leaves as it is, nil for none. The default reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY once,
 	// when the Client is made; loopback targets never go through it. NoProxy turns proxies off. Schemes: http, https, socks5.
 	Proxy func(*url.URL) (*url.URL, error)
 }

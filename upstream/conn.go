@@ -16,10 +16,15 @@ type conn struct {
 
 	sys syscall.RawConn // raw's; nil: it has none
 
+	// methods of the connection as values, made once
+	ending func()           // abort
+	look   func(fd uintptr) // peek
+
 	// owner only
 	reused  bool
 	ready   func(fd uintptr) bool // c.take; nil: the buffer is kept while waiting
 	full    bool                  // the last read filled its buffer
+	silent  bool                  // peek's
 	rerr    error                 // take's
 	buf     []byte                // pooled while the connection is in use; nil while it idles
 	start   int                   // buf[start:end] was read and not yet consumed
@@ -30,9 +35,11 @@ type conn struct {
 // newConn owns nc; raw is the transport below its TLS, nc itself without.
 func newConn(h *host, nc, raw net.Conn) *conn {
 	c := &conn{nc: nc, raw: raw, host: h}
+	c.ending = c.abort
 	if sc, ok := raw.(syscall.Conn); ok {
 		c.sys, _ = sc.SyscallConn()
 	}
+	c.watch()
 	c.lend()
 	return c
 }
@@ -91,24 +98,36 @@ func (c *conn) fill(limit int) (n int, err error) {
 
 func (c *conn) abort() { _ = c.raw.Close() }
 
+// exchange is a request under way and its response, which live as long as each other.
+type exchange struct {
+	up  upload
+	in  stream
+	res Response
+}
+
 // roundtrip sends r and returns the response behind its final head. The caller has bound its context to c.abort.
 func (c *conn) roundtrip(t *Target, r *Request) (*Response, *upload, *Error) {
 	cfg := &c.host.client.cfg
 	c.prepare(cfg.ReadBuffer)
-	up := c.send(t, r)
+	x := &exchange{}
+	up := &x.up
+	c.send(up, t, r)
 	h, e := c.finalHead(cfg.MaxHeaderBytes, up)
 	if e != nil {
 		return nil, up, e
 	}
-	f, exclusive, err := framingOf(r.method(), h)
+	f, exclusive, err := framingOf(r.method(), &h)
 	if err != nil {
 		return nil, up, &Error{Op: OpHead, Safety: Partial, Kind: Protocol, Err: err}
 	}
-	s := &stream{c: c, frame: f, up: up, exclusive: exclusive || !h.persistent(), idle: h.idleHint(cfg.IdleConnTimeout)}
+	s := &x.in
+	s.c, s.frame, s.up = c, f, up
+	s.exclusive, s.idle = exclusive || !h.persistent(), h.idleHint(cfg.IdleConnTimeout)
 	if f.done() {
 		s.finish()
 	}
-	res := &Response{Status: h.status, Proto: "HTTP/1.0", Reused: c.reused, closeDelimited: f.kind == framedClose, body: s}
+	res := &x.res
+	*res = Response{Status: h.status, Proto: "HTTP/1.0", Reused: c.reused, closeDelimited: f.kind == framedClose, body: s}
 	if h.minor == 1 {
 		res.Proto = "HTTP/1.1"
 	}
@@ -117,24 +136,24 @@ func (c *conn) roundtrip(t *Target, r *Request) (*Response, *upload, *Error) {
 }
 
 // finalHead reads heads until one is final. limit bounds them together.
-func (c *conn) finalHead(limit int, up *upload) (*head, *Error) {
+func (c *conn) finalHead(limit int, up *upload) (head, *Error) {
 	for {
 		h, used, err := c.readHead(limit)
 		if err != nil {
-			return nil, c.headError(err, up)
+			return h, c.headError(err, up)
 		}
 		up.answered.Store(h.status >= 200)
 		if h.status >= 200 {
 			return h, nil
 		}
 		if h.status == 101 {
-			return nil, &Error{Op: OpHead, Safety: Partial, Kind: Protocol, Err: errSwitch}
+			return h, &Error{Op: OpHead, Safety: Partial, Kind: Protocol, Err: errSwitch}
 		}
 		limit -= used
 	}
 }
 
-func (c *conn) readHead(limit int) (h *head, used int, err error) {
+func (c *conn) readHead(limit int) (h head, used int, err error) {
 	var rerr error
 	for searched := 0; ; {
 		for used == 0 && c.start < c.end && searched == 0 && (c.buf[c.start] == '\r' || c.buf[c.start] == '\n') {
@@ -144,20 +163,20 @@ func (c *conn) readHead(limit int) (h *head, used int, err error) {
 		p := c.buf[c.start:c.end]
 		if n := headEnd(p, searched); n > 0 {
 			if n > limit {
-				return nil, 0, errHeadSize
+				return h, 0, errHeadSize
 			}
 			h, err = parseHead(string(p[:n]))
 			c.start += n
 			return h, n, err
 		}
 		if len(p) >= 7 && string(p[:7]) != "HTTP/1." {
-			return nil, 0, errStatusLine // not HTTP: do not wait for a line that may never end
+			return h, 0, errStatusLine // not HTTP: do not wait for a line that may never end
 		}
 		if len(p) >= limit {
-			return nil, 0, errHeadSize
+			return h, 0, errHeadSize
 		}
 		if rerr != nil {
-			return nil, 0, rerr
+			return h, 0, rerr
 		}
 		searched = len(p)
 		_, rerr = c.fill(c.start + limit)

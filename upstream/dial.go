@@ -24,11 +24,10 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 
 // proxyURL is how the proxy environment knows a target: h2c is http, and goes through a tunnel.
 func proxyURL(u *url.URL) *url.URL {
-	p := &url.URL{Scheme: u.Scheme, Host: u.Host}
-	if p.Scheme == "h2c" {
-		p.Scheme = "http"
+	if u.Scheme == "h2c" {
+		return &url.URL{Scheme: "http", Host: u.Host}
 	}
-	return p
+	return u
 }
 
 func tlsConfig(k hostKey) *tls.Config {

@@ -45,11 +45,10 @@ func headEnd(p []byte, from int) int {
 
 // parseHead parses a whole head. Bare LF and folded lines are accepted, as in RFC 9112, sections 2.2 and 5.2; a name that is not a
 // token or a value with a control character is not.
-func parseHead(text string) (*head, error) {
+func parseHead(text string) (h head, err error) {
 	line, rest := cutLine(text)
-	h := &head{}
 	if err := h.statusLine(line); err != nil {
-		return nil, err
+		return head{}, err
 	}
 	h.header = make(Header, 0, strings.Count(rest, "\n"))
 	for rest != "" {
@@ -59,19 +58,19 @@ func parseHead(text string) (*head, error) {
 		}
 		if line[0] == ' ' || line[0] == '\t' {
 			if len(h.header) == 0 {
-				return nil, errHeaderLine
+				return head{}, errHeaderLine
 			}
 			last := &h.header[len(h.header)-1]
 			last.Value = strings.TrimSpace(last.Value + " " + strings.Trim(line, " \t"))
 			if !httpguts.ValidHeaderFieldValue(last.Value) {
-				return nil, errHeaderLine
+				return head{}, errHeaderLine
 			}
 			continue
 		}
 		name, value, ok := strings.Cut(line, ":")
 		value = strings.Trim(value, " \t")
 		if !ok || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
-			return nil, errHeaderLine
+			return head{}, errHeaderLine
 		}
 		h.header = append(h.header, Field{name, value})
 	}

@@ -40,18 +40,18 @@ type upload struct {
 }
 
 // send writes the request, as far as it can without waiting for the peer.
-func (c *conn) send(t *Target, r *Request) *upload {
+func (c *conn) send(up *upload, t *Target, r *Request) {
 	if r.BodyStream == nil && len(r.Body) <= inline {
-		up := &upload{done: over}
+		up.done = over
 		buf := requests.Get().(*[]byte)
 		*buf = append(c.appendHead((*buf)[:0], t, r), r.Body...)
 		up.write(c.nc, *buf) // one packet, one TLS record
 		if cap(*buf) <= 2*inline {
 			requests.Put(buf)
 		}
-		return up
+		return
 	}
-	up := &upload{done: make(chan struct{}), streamed: r.BodyStream != nil}
+	up.done, up.streamed = make(chan struct{}), r.BodyStream != nil
 	head := c.appendHead(make([]byte, 0, 1<<10), t, r)
 	switch {
 	case r.BodyStream != nil:
@@ -59,7 +59,6 @@ func (c *conn) send(t *Target, r *Request) *upload {
 	default:
 		go c.upload(up, head, r.Body)
 	}
-	return up
 }
 
 // upload sends a body from memory. It owns nothing but up: closing the connection ends it.

@@ -73,16 +73,14 @@ func (t *Target) Validate() error {
 func (t *Target) address() string { return address(t.URL) }
 
 func address(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		switch u.Scheme {
-		case "https":
-			port = "443"
-		case "socks5", "socks5h":
-			port = "1080"
-		default:
-			port = "80"
-		}
+	port := "80"
+	switch {
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "https":
+		port = "443"
+	case u.Scheme == "socks5", u.Scheme == "socks5h":
+		port = "1080"
 	}
 	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -80,12 +80,17 @@ func (c *flags) set(binary string) *flag.FlagSet {
 func parse(args []string, binary string, log io.Writer) (*flags, error) {
 	c := &flags{}
 	f := c.set(binary)
-	f.SetOutput(log)
-	if err := f.Parse(args); err != nil {
+	f.SetOutput(io.Discard) // an error is one line, not the list of all flags
+	err := f.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		f.SetOutput(log)
+		f.Usage()
 		return nil, err
-	}
-	if f.NArg() > 0 {
-		return nil, fmt.Errorf("%q is left over", f.Arg(0))
+	case err != nil:
+		return nil, fmt.Errorf("%w; see --help", err)
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("%q is left over: what it takes are flags; see --help", f.Arg(0))
 	}
 	return c, nil
 }

@@ -79,7 +79,9 @@ func TestCommandRefusesWhatItDoesNotKnow(t *testing.T) {
 		{"-soak -soak-peer nginx", "soak"},
 		{"-soak", "no --unbroken"},
 		{"-peers direct -scenarios heal", "nothing was measured"},
-		{"flood", `"flood" is left over`},
+		{"flood", `"flood" is left over: what it takes are flags; see --help`},
+		{"-nope", "not defined: -nope; see --help"},
+		{"-rounds many", "; see --help"},
 	} {
 		err := Command(within(t), strings.Fields(c.args), []string{"bench"}, "", io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +18,7 @@ func newBench(env environment) *cobra.Command {
 			"print the CPU of each per event and per call, its memory per stream and the latency it\n" +
 			"adds; break the provider's streams and print what heals, and how fast; or measure any\n" +
 			"OpenAI- or Anthropic-compatible URL. nginx, HAProxy and Redis take part where they are\n" +
-			"installed; any other proxy can, with --peer. See bench --help for the flags and\n" +
-			"docs/BENCH.md for what they measure.",
+			"installed; any other proxy can, with --peer. docs/BENCH.md says what is measured.",
 		Example: "  unbroken bench --scenarios flood,json --rounds 3\n" +
 			"  unbroken bench --scenarios heal,faultrate --html report.html\n" +
 			"  unbroken bench --provider 127.0.0.1:9000 --peer mine=http://127.0.0.1:4000,PID\n" +
@@ -26,6 +26,10 @@ func newBench(env environment) *cobra.Command {
 		DisableFlagParsing: true, // they are the bench's own
 		ValidArgsFunction:  completeBench,
 		RunE: func(c *cobra.Command, args []string) error {
+			if slices.ContainsFunc(args, asksForHelp) {
+				c.Flags().AddGoFlagSet(gauge.Flags()) // to be shown: they are parsed below
+				return c.Help()
+			}
 			self, err := os.Executable()
 			if err != nil {
 				return fmt.Errorf("find this program: %w", err)
@@ -33,4 +37,8 @@ func newBench(env environment) *cobra.Command {
 			return gauge.Command(c.Context(), args, []string{self, c.Name()}, self, env.out, env.err)
 		},
 	}
+}
+
+func asksForHelp(arg string) bool {
+	return slices.Contains([]string{"-h", "--h", "-help", "--help"}, arg)
 }

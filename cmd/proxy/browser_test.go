@@ -268,6 +268,11 @@ func TestStatusPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.until("the model's name is text", fmt.Sprintf(`document.querySelector("#feed").innerText.includes(%q)`, hostile))
+	// A model's name that turns the direction of writing had its breaker's state read backwards.
+	if _, err := s.turn(t.Context(), "gpt-\u202edesolc", "turned-round", "text", "attempt 1: rst after text 3"); err != nil {
+		t.Fatal(err)
+	}
+	b.until("no name turns the text around it", `document.querySelector("#feed").innerText.includes("gpt-\ufffddesolc") && document.querySelector("#upstreams").innerText.includes("gpt-\ufffddesolc") && !/\p{Bidi_Control}/u.test(document.documentElement.outerHTML)`)
 	if n := is[int](b, `document.querySelectorAll("main img, main script, #feed script").length`); n != 0 {
 		t.Errorf("%d elements were made of what a client chose", n)
 	}
@@ -278,7 +283,7 @@ func TestStatusPage(t *testing.T) {
 	b.until("the page says that the proxy is away", `document.querySelector("#link").dataset.state === "lost"`)
 	serveHere(t, provider, "--admin", where)
 	b.until("it is live again", live)
-	b.until("it says so", `/started anew/.test(document.querySelector("#feed-note").innerText) && document.querySelectorAll("#feed li.before").length === 2`)
+	b.until("it says so", `/started anew/.test(document.querySelector("#feed-note").innerText) && document.querySelectorAll("#feed li.before").length === 3`)
 }
 
 // With a token the page asks for it, and shows nothing before.

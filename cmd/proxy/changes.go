@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -23,6 +24,25 @@ type changes struct {
 
 // begin is called before the files are read: what changes meanwhile has changed.
 func (c *changes) begin() { c.known = c.stat() }
+
+// which are the files that are not what was read, sorted.
+func (c *changes) which() []string {
+	names := []string{}
+	for name, info := range c.stat() {
+		if !sameFile(info, c.known[name]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// piped reports whether a file can be read only once, like those of a shell's <(…): read
+// again it is empty, which is a configuration, or never ends.
+func piped(name string) bool {
+	info := stat(name)
+	return info != nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket|os.ModeCharDevice) != 0
+}
 
 // read says which files were read.
 func (c *changes) read(names []string) {

@@ -26,8 +26,9 @@ const (
 
 func (s *screen) begin(n, of int, sc scene) {
 	if n == 1 {
-		fmt.Fprintln(s.w, "A provider breaks its stream in every turn: once with the client connected to it, once")
-		fmt.Fprintln(s.w, "with unbroken in between. The client is the same, and knows nothing of either.")
+		fmt.Fprintln(s.w, "A provider breaks its stream in every turn: once with the client connected to")
+		fmt.Fprintln(s.w, "it, once with unbroken in between. The client is the same, and knows nothing of")
+		fmt.Fprintln(s.w, "either.")
 	}
 	fmt.Fprintf(s.w, "\n%d/%d  %s\n", n, of, clean(sc.title()))
 }
@@ -97,7 +98,12 @@ func (s *screen) edge(edge, text string) {
 	s.newline()
 }
 
-func (s *screen) end(results []*result) { summary(s.w, results) }
+// end may come in the middle of a turn: somebody has seen enough, and is told so on a line of its own.
+func (s *screen) end(results []*result) {
+	s.flush()
+	s.newline()
+	summary(s.w, results)
+}
 
 func (s *screen) pause(context.Context) error { return nil }
 

@@ -33,6 +33,24 @@ func TestDemoStopsWhenItIsTold(t *testing.T) {
 	}
 }
 
+// A demo that was interrupted said so behind half a line of its text.
+func TestPlainDemoEndsItsLine(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{w: &out, width: plainWidth}
+	s.begin(1, 1, scenes[0])
+	s.start(healing)
+	s.say("The quick bro")
+	s.end(nil)
+	if got := out.String(); !strings.HasSuffix(got, "The quick bro\n") {
+		t.Errorf("it ends with %q", got)
+	}
+	for line := range strings.Lines(out.String()) {
+		if columns(line) > plainWidth {
+			t.Errorf("wider than %d: %q", plainWidth, line)
+		}
+	}
+}
+
 // What counts as healed must not be more than the truth.
 func TestVerdictOfADemo(t *testing.T) {
 	two := []toolCall{{"1", "get_weather", `{"a":1}`}, {"2", "get_weather", `{"a":2}`}}

@@ -56,6 +56,31 @@ func TestDeploymentsSetWhatExists(t *testing.T) {
 	}
 }
 
+// The manifests named unbroken:latest, and make image built a version only: what they name is
+// what it builds, and is not looked for in a registry that nobody has named.
+func TestDeploymentsNameTheImageThatIsBuilt(t *testing.T) {
+	made, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`image: (unbroken\S*)\n\s+(\S.*)`)
+	for _, path := range []string{"../../deploy/kubernetes/sidecar/pod.yaml", "../../deploy/kubernetes/shared/unbroken.yaml"} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := named.FindStringSubmatch(string(b))
+		switch {
+		case m == nil:
+			t.Errorf("%s names no image of ours", path)
+		case !strings.Contains(string(made), " -t "+m[1]+" "):
+			t.Errorf("%s names %s, which make image does not build", path, m[1])
+		case !strings.HasPrefix(m[2], "imagePullPolicy: IfNotPresent"):
+			t.Errorf("%s: %s would be looked for in a registry", path, m[1])
+		}
+	}
+}
+
 // What they run as a command must be one.
 func TestDeploymentsRunCommands(t *testing.T) {
 	have := map[string]bool{}

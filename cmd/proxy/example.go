@@ -53,7 +53,7 @@ func writeExample(to io.Writer) {
 			for _, k := range p.fields(nil) {
 				fmt.Fprintf(to, "#    # %s\n#    %s: %s\n", k.doc, k.key, exampleProvider[k.key])
 			}
-			io.WriteString(to, "#    # Added to every request.\n#    headers:\n#      X-Team: agents\n")
+			io.WriteString(to, "#    # Added to every request; each is env:NAME, file:PATH or the value itself.\n#    headers:\n#      X-Team: agents\n")
 		case f.key == keyRoutes:
 			io.WriteString(to, exampleRoutes)
 		case f.def == "":

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -25,12 +27,12 @@ func (v forwardProxy) set(text string) error {
 }
 
 // String shows no password.
-func (v forwardProxy) String() string { return proxyShown(*v.p) }
+func (v forwardProxy) String() string { return urlShown(*v.p) }
 
 func (forwardProxy) kind() string { return "URL" }
 
-// proxyShown is a proxy without its password. Those of the environment may lack a scheme.
-func proxyShown(text string) string {
+// urlShown is a URL without its password and its query. Proxies of the environment may lack a scheme.
+func urlShown(text string) string {
 	if strings.Contains(text, "://") {
 		return withoutPassword(text)
 	}
@@ -93,6 +95,12 @@ func (l *loading) validateForward() {
 	if s.noForward != "" && s.forward == off {
 		l.about("no_proxy", "says where the proxy is not used, but proxy is off: remove one of them")
 	}
+	for where := range strings.SplitSeq(s.noForward, ",") {
+		where = strings.TrimSpace(where)
+		if _, err := netip.ParsePrefix(where); err != nil && strings.Contains(where, "/") {
+			l.about("no_proxy", fmt.Sprintf("%q is no network: write for instance 10.0.0.0/8", where))
+		}
+	}
 	if s.forward != "" {
 		return
 	}
@@ -120,7 +128,7 @@ func (l *loading) printForwards(to io.Writer) {
 	}
 	for _, names := range all {
 		if name, text := l.variable(names); name != "" {
-			row(to, map[bool]string{true: "no_proxy", false: "proxy"}[names[0] == proxyOfNone[0]], proxyShown(text), origin{place: name})
+			row(to, map[bool]string{true: "no_proxy", false: "proxy"}[names[0] == proxyOfNone[0]], urlShown(text), origin{place: name})
 		}
 	}
 }

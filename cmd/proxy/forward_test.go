@@ -197,6 +197,7 @@ func TestForwardProxiesThatMakeNoSense(t *testing.T) {
 		"no scheme":          {"proxy: me:hunter2@p:1", "", "proxy: "},
 		"an unknown scheme":  {"proxy: ftp://me:hunter2@p:1", "", "must start with"},
 		"of the environment": {"", "HTTPS_PROXY=gopher://me:hunter2@p:1", "HTTPS_PROXY: the URL of a proxy must start with"},
+		"no network":         {"no_proxy: a.example, 10.0.0.0/99", "", "no_proxy: \"10.0.0.0/99\" is no network: "},
 		"two minds":          {"proxy: off\nno_proxy: a", "", "no_proxy: "},
 	} {
 		env := nothing()

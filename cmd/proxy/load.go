@@ -233,7 +233,14 @@ func (l *loading) headers(name string, at origin, p *provider, all entry) {
 		p.at["headers."+h.key] = there
 		if h.kind != "scalar" {
 			l.report(there, "must be one value, not a "+h.kind)
-		} else if err := p.addHeader(h.key, h.text); err != nil {
+			continue
+		}
+		l.note(secret{}, h.text)
+		text, err := disclose(h.text, l.env.lookup)
+		if err == nil {
+			err = p.addHeader(h.key, text)
+		}
+		if err != nil {
 			l.report(there, err.Error())
 		}
 	}

@@ -65,6 +65,7 @@ func run(ctx context.Context, env environment) int {
 	out := &written{w: env.out}
 	env.out = out
 	root := newRoot(env)
+	helpOnWhatExists(root)
 	err := root.ExecuteContext(ctx)
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("write the output: %w", out.err)

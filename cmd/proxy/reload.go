@@ -111,7 +111,12 @@ func (r *reloader) measured() telemetry.Config {
 
 // reload reads the configuration again, and puts it in force if it is good.
 func (r *reloader) reload(why string) {
+	files := r.files.which()
 	r.files.begin()
+	if piped(r.started.name) {
+		r.refuse(why, problems{{origin{place: r.started.name}, "is a pipe, which says what it says once: start with --config and a file that can be read again"}})
+		return
+	}
 	next := r.read()
 	w := next.wire(io.Discard)
 	r.files.read(next.files)
@@ -128,11 +133,7 @@ func (r *reloader) reload(why string) {
 		}
 	}
 	if len(next.problems) > 0 {
-		for _, p := range next.problems {
-			log.Error("a problem of the configuration", p.attrs()...)
-		}
-		log.Error("the configuration is not reloaded; what was in force stays", "why", why, "problems", len(next.problems))
-		r.refused(next.problems)
+		r.refuse(why, next.problems)
 		return
 	}
 	if w.proxy.Client != nil {
@@ -149,11 +150,16 @@ func (r *reloader) reload(why string) {
 	r.st.Accepted++
 	r.st.Loaded, r.st.Problems, r.st.RefusedAt, r.st.Pending = time.Now(), []string{}, nil, pending
 	r.mu.Unlock()
-	log.Info("the configuration is reloaded", "why", why, "changed", slices.DeleteFunc(changed, func(key string) bool { return slices.Contains(pending, key) }))
+	log.Info("the configuration is reloaded", "why", why, "changed", slices.DeleteFunc(changed, func(key string) bool { return slices.Contains(pending, key) }), "files", files)
 	r.h.level.Set(next.settings.logLevel) // last: what was just said is to be heard
 }
 
-func (r *reloader) refused(ps problems) {
+// refuse tells of a configuration that is not put in force.
+func (r *reloader) refuse(why string, ps problems) {
+	for _, p := range ps {
+		r.h.log.Error("a problem of the configuration", p.attrs()...)
+	}
+	r.h.log.Error("the configuration is not reloaded; what was in force stays", "why", why, "problems", len(ps))
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,6 +246,8 @@ func plainly(v value) any {
 	case storeValue:
 		return *v.p
 	case forwardProxy:
+		return *v.p
+	case upstreamURL:
 		return *v.p
 	}
 	return v.String()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,6 +83,43 @@ func TestChangesOfFiles(t *testing.T) {
 	c.read([]string{at("plain")})
 	if _ = c.some(); !c.some() {
 		t.Error("what changes while it is read is lost")
+	}
+}
+
+// What is told of a change names the files. A pipe says nothing the second time, which was
+// read as a configuration without a word in it: SIGHUP took every upstream away.
+func TestReloadOfAPipe(t *testing.T) {
+	dir := t.TempDir()
+	pipe, secret := filepath.Join(dir, "pipe"), filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan error, 1)
+	go func() { said <- os.WriteFile(pipe, []byte("drain: 33s\nadmin_token: file:"+secret), 0o600) }()
+	reads := 0
+	read := func() *loading {
+		reads++
+		return load(nothing(), origin{place: "--config", key: pipe}, nil)
+	}
+	r := newReloader(&house{log: slog.New(slog.DiscardHandler)}, read(), read)
+	if err := <-said; err != nil {
+		t.Fatal(err)
+	}
+	if got := r.current.settings.drain; got != 33*time.Second {
+		t.Fatalf("the drain is %v", got)
+	}
+	if err := os.WriteFile(secret, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.files.which(); !slices.Equal(got, []string{secret}) {
+		t.Errorf("changed: %v", got)
+	}
+	r.reload("a test")
+	if st := r.state(); reads != 1 || st.Refused != 1 || len(st.Problems) != 1 || !strings.Contains(st.Problems[0], "is a pipe") {
+		t.Errorf("read %d times: %+v", reads, st)
 	}
 }
 

@@ -36,15 +36,35 @@ func newRoot(env environment) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		var names []string
-		for _, sub := range c.Commands() {
-			names = append(names, sub.Name())
-		}
-		return misuse{fmt.Errorf("unknown command %q%s see unbroken --help", args[0], or(didYouMean(args[0], names), ";"))}
+		return unknownCommand(c, args[0])
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newServe(env), newDemo(env), newBench(env), newFaults(env), newCheck(env), newHealth(env), newVersion(env), newCompletion(env))
 	return root
+}
+
+func unknownCommand(root *cobra.Command, word string) error {
+	var names []string
+	for _, sub := range root.Commands() {
+		names = append(names, sub.Name())
+	}
+	return misuse{fmt.Errorf("unknown command %q%s see unbroken --help", word, or(didYouMean(word, names), ";"))}
+}
+
+// helpOnWhatExists has the help command, which is cobra's, refuse a topic that is no command.
+func helpOnWhatExists(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		c.Args = func(_ *cobra.Command, args []string) error {
+			if to, _, err := root.Find(args); len(args) > 0 && (err != nil || to == root) {
+				return unknownCommand(root, args[0])
+			}
+			return nil
+		}
+	}
 }
 
 func or(text, otherwise string) string {
@@ -62,6 +82,9 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		name := "--" + unknown.GetSpecifiedName()
+		if unknown.GetSpecifiedShortnames() != "" {
+			return misuse{fmt.Errorf("unknown flag -%s; see %s --help", unknown.GetSpecifiedName(), c.CommandPath())}
+		}
 		for _, sub := range c.Root().Commands() {
 			if name == "--"+sub.Name() {
 				return misuse{fmt.Errorf("unknown flag %s; it is a command: %s", name, sub.CommandPath())}

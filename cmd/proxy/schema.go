@@ -130,7 +130,7 @@ func schemaOf(v value) schema {
 		return text("^(" + off + "|[A-Za-z0-9]+://.+)?$")
 	case endpoint:
 		return text("^([hH][tT][tT][pP][sS]?://.+)?$")
-	case path, freeText, secret, sealKeys:
+	case path, freeText, upstreamURL, secret, sealKeys:
 		return schema{"type": scalars}
 	}
 	panic(fmt.Sprintf("BUG: the schema of a %T is not known", v))
@@ -148,7 +148,7 @@ func mapping(table []field, more schema, required ...string) schema {
 
 func upstreamsSchema() schema {
 	headers := schema{
-		"type": "object", "description": "Added to every request.",
+		"type": "object", "description": "Added to every request; each is env:NAME, file:PATH or the value itself.",
 		"propertyNames":        text("^" + headerPattern + "$"),
 		"additionalProperties": schema{"type": slices.Concat(scalars, []string{"null"})},
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/unbroken-llm/unbroken/sealed"
@@ -32,6 +31,9 @@ func reveal(text string, lookup func(string) (string, bool)) (string, error) {
 	return got, err
 }
 
+// maxSecret bounds a secret's file: what is larger is something else.
+const maxSecret = 1 << 20
+
 // disclose returns what a secret's text stands for.
 func disclose(text string, lookup func(string) (string, bool)) (string, error) {
 	got := text
@@ -40,9 +42,12 @@ func disclose(text string, lookup func(string) (string, bool)) (string, error) {
 			return "", fmt.Errorf("environment variable %s is not set", name)
 		}
 	} else if name, ok := strings.CutPrefix(text, "file:"); ok {
-		b, err := os.ReadFile(name)
+		b, err := readUpTo(name, maxSecret+1) // devices have no end
 		if err != nil {
 			return "", fmt.Errorf("read the secret: %w", err)
+		}
+		if len(b) > maxSecret {
+			return "", fmt.Errorf("%s is too large for a secret", name)
 		}
 		got = strings.TrimRight(string(b), "\r\n")
 	}

@@ -34,6 +34,9 @@ func (v storeValue) set(text string) error {
 			return fmt.Errorf("file: names no directory: write for instance file:/var/lib/unbroken")
 		}
 	case strings.Contains(text, "://"):
+		if scheme, _, _ := strings.Cut(text, "://"); !strings.HasPrefix(scheme, "redis") {
+			return fmt.Errorf("%s:// is no store: %s", scheme, storeWords)
+		}
 		if _, err := redisstore.ParseURL(text); err != nil {
 			return err // it shows no password
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +41,9 @@ type upstreams struct{ list []*provider }
 func (u *upstreams) set(text string) error {
 	for pair := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		name, url, ok := strings.Cut(pair, "=")
+		if (!ok || name == "" || url == "") && strings.Contains(pair, "@") {
+			return errors.New("is no upstream, and not shown, since it may hold a password: write NAME=URL, for instance local=http://127.0.0.1:8000/v1")
+		}
 		if !ok || name == "" || url == "" {
 			return fmt.Errorf("%q is no upstream: write NAME=URL, for instance local=http://127.0.0.1:8000/v1", pair)
 		}
@@ -54,7 +58,7 @@ func (u *upstreams) String() string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(p.Name + "=" + p.URL)
+		b.WriteString(p.Name + "=" + urlShown(p.URL))
 	}
 	return b.String()
 }
@@ -79,7 +83,7 @@ func (u *upstreams) replace(name string) *provider {
 // fields is the table of an upstream's keys in the file, but for headers.
 func (p *provider) fields(lookup func(string) (string, bool)) []field {
 	return []field{
-		{"url", "", "Base URL: https://, http:// or h2c://.", freeText{&p.URL}, ""},
+		{"url", "", "Base URL: https://, http:// or h2c://.", upstreamURL{&p.URL}, ""},
 		{"dialect", "", "Protect only requests of this dialect; by default it follows the path.", choice{&p.Dialect, proxy.Dialects()}, ""},
 		{"engine", "", "What serves the model, where the host does not tell.", choice{&p.engine, dialect.Engines()}, ""},
 		{"credential", "", "Sent in place of the caller's: env:NAME, file:PATH or the secret itself.", secret{&p.credential, lookup}, ""},
@@ -93,6 +97,13 @@ func (p *provider) fields(lookup func(string) (string, bool)) []field {
 		{"client_key", "", "Its private key (PEM file).", path{&p.key}, ""},
 	}
 }
+
+// upstreamURL is an upstream's URL. One that holds a credential is refused, and shown without it.
+type upstreamURL struct{ p *string }
+
+func (v upstreamURL) set(text string) error { *v.p = text; return nil }
+func (v upstreamURL) String() string        { return urlShown(*v.p) }
+func (upstreamURL) kind() string            { return "URL" }
 
 // addHeader adds a header for every request to the upstream.
 func (p *provider) addHeader(name, text string) error {

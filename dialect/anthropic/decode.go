@@ -28,14 +28,14 @@ func (Dialect) NewDecoder(*dialect.Request) dialect.Decoder { return &decoder{} 
 // decoder numbers blocks in the order they open. A gap in the wire's indices, or the index of a closed block used
 // again, is represented as it is, so that it can pass through: the ordinal is new, Index is the wire's.
 type decoder struct {
-	begun  bool
-	input  int64 // input_tokens of message_start; a message_delta may leave it out
-	blocks []wireBlock
-
 	// The last event, if it was a delta of text, and what it said. It changed nothing
 	// here, so what differs from it in the text only says the same but for the text.
 	like jsonwalk.Stencil
-	last turn.Delta
+	last turn.More
+
+	begun  bool
+	input  int64 // input_tokens of message_start; a message_delta may leave it out
+	blocks []wireBlock
 }
 
 // wireBlock is a block of this attempt; its ordinal is its place.
@@ -87,12 +87,17 @@ func silent(data []byte) bool {
 	return len(data) == 0 || data[0] == ':' || string(data) == "[DONE]"
 }
 
+// More implements [dialect.Repeater].
+func (d *decoder) More(e sse.Event) (m turn.More, ok bool) {
+	m = d.last
+	m.Text, ok = d.like.Body(e.Data)
+	return m, ok
+}
+
 // Decode implements [dialect.Decoder].
 func (d *decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
-	if body, ok := d.like.Body(e.Data); ok {
-		dst = append(dst, d.last)
-		dst[len(dst)-1].Text = body
-		return dst, nil
+	if m, ok := d.More(e); ok {
+		return append(dst, turn.Delta{Kind: turn.Text, Block: m.Block, Text: m.Text}), nil
 	}
 	d.like.Forget()
 	if silent(e.Data) {
@@ -295,7 +300,7 @@ func (d *decoder) delta(dst []turn.Delta, f frame, data []byte) ([]turn.Delta, e
 	case kind == turn.Extra:
 		out.Raw = data
 	case kind == turn.Text && cut && !f.named:
-		d.last = turn.Delta{Kind: kind, Block: n}
+		d.last = turn.More{Block: n}
 		d.like.Learn(data, body)
 	}
 	return append(dst, out), nil

@@ -131,16 +131,18 @@ func (s *elements) cut(next int) (sse.Event, bool) {
 }
 
 // wait ends a round: what is left is copied, since the caller's slice is not ours any
-// longer.
+// longer. In our own it stays where it is, since the elements in front of it are valid
+// until the next Push.
 func (s *elements) wait() (sse.Event, bool) {
 	n := len(s.in) - s.unit
 	switch {
 	case s.err != nil:
 	case s.limit > 0 && n > s.limit:
 		return s.fail()
+	case s.kept:
 	case n > 0:
 		s.keep()
-	case !s.kept:
+	default:
 		s.in, s.unit, s.at = nil, 0, 0
 	}
 	return sse.Event{}, false

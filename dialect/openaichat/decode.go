@@ -11,6 +11,12 @@ import (
 
 // Decoder decodes one attempt. The zero value is ready.
 type Decoder struct {
+	// The last chunk, if it was a piece of text and nothing else, and what it said. It
+	// changed nothing here, so what differs from it in the text only says the same but
+	// for the text.
+	like jsonwalk.Stencil
+	last turn.Delta
+
 	texts      bool // see Wire
 	identified bool // the head was seen
 	blocks     int  // blocks opened so far
@@ -19,15 +25,18 @@ type Decoder struct {
 	lanes      []lane
 	out        []turn.Delta // what Decode appends to
 	lost       error        // a chunk broke off after it had changed the lanes
-
-	// The last chunk, if it was a piece of text and nothing else, and what it said. It
-	// changed nothing here, so what differs from it in the text only says the same but
-	// for the text.
-	like jsonwalk.Stencil
-	last turn.Delta
 }
 
 func (d *Decoder) put(x turn.Delta) { d.out = append(d.out, x) }
+
+// More implements [dialect.Repeater].
+func (d *Decoder) More(e sse.Event) (m turn.More, ok bool) {
+	body, ok := d.like.Body(e.Data)
+	if !ok || e.Name != nil {
+		return m, false
+	}
+	return turn.More{Block: d.last.Block, Stage: d.last.Stage, Text: body}, true
+}
 
 // Decode implements dialect.Decoder. In one chunk the order is: head, then per
 // choice reasoning, answer, refusal, calls, extras and finish, then usage, then
@@ -35,9 +44,9 @@ func (d *Decoder) put(x turn.Delta) { d.out = append(d.out, x) }
 // behind something it said, the blocks are no longer known and every later chunk
 // is the same error; the end marker is still one.
 func (d *Decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
-	if body, ok := d.like.Body(e.Data); ok && e.Name == nil {
+	if m, ok := d.More(e); ok {
 		dst = append(dst, d.last)
-		dst[len(dst)-1].Text = body
+		dst[len(dst)-1].Text = m.Text
 		return dst, nil
 	}
 	d.like.Forget()

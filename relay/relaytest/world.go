@@ -195,6 +195,7 @@ type run struct {
 	reply  Reply
 	opened bool
 	chunk  int
+	lent   []byte // the last chunk
 	ended  bool
 	pinged time.Time
 	scan   dialect.Scanner // of what the client got
@@ -209,6 +210,10 @@ func (r *run) law(format string, a ...any) {
 
 // next is what happens next: what the current attempt has to say, else time.
 func (r *run) next(s *relay.Stream, now time.Time) (relay.Input, time.Time) {
+	for i := range r.lent {
+		r.lent[i] = '#'
+	}
+	r.lent = nil
 	switch {
 	case r.n == 0 || r.ended:
 	case r.reply.Fail != nil:
@@ -225,8 +230,9 @@ func (r *run) next(s *relay.Stream, now time.Time) (relay.Input, time.Time) {
 		c := r.reply.Chunks[r.chunk]
 		r.chunk++
 		// The machine may not keep what it is given: hand out a copy that
-		// is spoilt afterwards.
-		return relay.Chunk{Attempt: r.n, Bytes: bytes.Clone(c)}, now.Add(time.Millisecond)
+		// is spoilt before the next step.
+		r.lent = bytes.Clone(c)
+		return relay.Chunk{Attempt: r.n, Bytes: r.lent}, now.Add(time.Millisecond)
 	case !r.reply.Hang:
 		r.ended = true
 		return relay.Ended{Attempt: r.n, End: r.reply.End}, now.Add(time.Millisecond)

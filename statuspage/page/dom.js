@@ -12,11 +12,14 @@ export function svg(name, attributes = {}, ...children) {
 
 function fill(e, attributes, children) {
   for (const [k, v] of Object.entries(attributes)) {
-    if (v !== undefined && v !== false) e.setAttribute(k, v === true ? "" : String(v));
+    if (v !== undefined && v !== false) e.setAttribute(k, v === true ? "" : upright(v));
   }
-  e.append(...children.flat(Infinity).filter((c) => c !== undefined && c !== null && c !== false).map((c) => (c instanceof Node ? c : String(c))));
+  e.append(...children.flat(Infinity).filter((c) => c !== undefined && c !== null && c !== false).map((c) => (c instanceof Node ? c : upright(c))));
   return e;
 }
+
+/** upright is text that turns nobody's direction of writing: a model's name could spell "closed" backwards. */
+const upright = (text) => String(text).replace(/\p{Bidi_Control}/gu, "\ufffd");
 
 export const $ = (id) => document.getElementById(id);
 

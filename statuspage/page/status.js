@@ -96,7 +96,7 @@ function tiles(t) {
   const tile = (name, value, note, kind) => el("div", { class: `tile ${kind ?? ""}` }, el("span", {}, name), el("strong", {}, value), el("small", {}, note ?? ""));
   $("tiles").replaceChildren(
     tile("In flight", count(s.live), s.waiting ? `${count(s.waiting)} in line` : s.ready ? "ready" : "draining", s.ready ? "" : "warn"),
-    tile("Healed turns", count(t.totals.healed), `${count(t.totals.interruptions)} interruptions`, t.totals.healed ? "good" : ""),
+    tile("Healed turns", count(t.totals.healed), `${count(t.totals.interruptions)} ${t.totals.interruptions === 1 ? "interruption" : "interruptions"}`, t.totals.healed ? "good" : ""),
     tile("Completed", count(s.ended.completed), `of ${count(s.accepted)} requests`),
     tile("Failed", count(failed), `${count(s.ended.client)} left, ${count(s.ended.request)} refused`, failed ? "bad" : ""),
     tile("Tokens saved", `≈ ${count(t.totals.saved_tokens)}`, "against full retries"),
