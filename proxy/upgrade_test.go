@@ -155,6 +155,7 @@ func streams(x faultinject.Exchange) bool {
 func TestUpgradedCallSurvivesACutBehindEveryEvent(t *testing.T) {
 	for _, o := range ordinaries {
 		t.Run(o.name, func(t *testing.T) {
+			t.Parallel() // they wait more than they work
 			type pair struct {
 				s *proxied
 				f *faultinject.Server

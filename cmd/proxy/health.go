@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,8 +21,8 @@ func newHealth(env environment) *cobra.Command {
 		Use:   "health",
 		Short: "Ask a running proxy whether it is well",
 		Long: "Ask the admin listener of a running proxy; the exit status is 0 if it is well. It\n" +
-			"reads the same configuration as serve, to know where to ask: for images that have\n" +
-			"no shell and no curl.",
+			"reads the same configuration as serve, to know where to ask, and for nothing else:\n" +
+			"for images that have no shell and no curl.",
 		Example: "  unbroken health\n  unbroken health --ready --admin 127.0.0.1:9001",
 		Args:    noArgs,
 	}
@@ -29,8 +30,11 @@ func newHealth(env environment) *cobra.Command {
 	c.Flags().BoolVar(&ready, "ready", false, "ask whether it wants work: it does not while it drains")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l := conf.load(env)
-		if len(l.problems) > 0 {
+		if l.misaddressed() {
 			return l.problems
+		}
+		if len(l.problems) > 0 {
+			fmt.Fprintln(env.err, "unbroken: the configuration has problems, which unbroken check tells; the process that is asked goes on without it")
 		}
 		if l.settings.admin == off {
 			return fmt.Errorf("the admin listener is off: nobody can be asked")
@@ -42,6 +46,15 @@ func newHealth(env environment) *cobra.Command {
 		return ask(c.Context(), env.out, "http://"+reachable(l.settings.admin, textAddr(l.settings.admin))+path)
 	}
 	return c
+}
+
+// misaddressed reports whether a flag or a variable says where to ask, and cannot be read. Any
+// other problem of the configuration is no illness of the process that runs: it refused what was
+// changed for the worse, and goes on. A probe that fails for it would end it, and its streams.
+func (l *loading) misaddressed() bool {
+	return slices.ContainsFunc(l.problems, func(p problem) bool {
+		return (p.at.place == "--admin" || p.at.place == envPrefix+"ADMIN") && l.origin("admin").place != p.at.place
+	})
 }
 
 // ask succeeds if the answer is 200, which it tells.
