@@ -101,12 +101,16 @@ func (e *Error) Error() string {
 	if e.Target != "" {
 		b.WriteString(" " + e.Target)
 	}
-	b.WriteString(": " + e.Op + ": " + e.Kind.String())
+	b.WriteString(": " + e.Op)
+	kind := e.Kind.String()
+	if kind != e.Op {
+		b.WriteString(": " + kind)
+	}
 	if e.Kind == StreamReset || e.Kind == GoAway || e.Code != 0 {
 		b.WriteString(" (code " + strconv.Itoa(e.Code) + ")")
 	}
 	if e.Err != nil {
-		b.WriteString(": " + oneLine.Replace(e.Err.Error()))
+		b.WriteString(": " + strings.TrimPrefix(oneLine.Replace(e.Err.Error()), kind+": "))
 	}
 	b.WriteString(" [" + e.Safety.String() + "]")
 	return b.String()
