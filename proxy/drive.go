@@ -122,29 +122,38 @@ func (d *drive) pump(w io.Writer) (err error) {
 		err = errAborted
 	})
 	for {
-		if err := d.life.write(w, d.fx.Client); err != nil {
-			if d.leaving || d.outlives() {
-				return d.detach(err)
-			}
-			d.left()
+		if over, err := d.deliver(w); over {
 			return err
-		}
-		if d.leaving {
-			return d.detach(errAborted)
-		}
-		d.attend()
-		switch d.fx.End {
-		case relay.Open:
-		case relay.Clean:
-			return nil
-		case relay.Abort:
-			return errAborted
 		}
 		if d.advance(); d.leaving {
 			return d.detach(errAborted)
 		}
 		d.persist()
 	}
+}
+
+// deliver performs what is due for the client, and what concerns the attempts. over: the
+// response is, and err says whether the connection must be broken.
+func (d *drive) deliver(w io.Writer) (over bool, err error) {
+	if err := d.life.write(w, d.fx.Client); err != nil {
+		if d.leaving || d.outlives() {
+			return true, d.detach(err)
+		}
+		d.left()
+		return true, err
+	}
+	if d.leaving {
+		return true, d.detach(errAborted)
+	}
+	d.attend()
+	switch d.fx.End {
+	case relay.Open:
+	case relay.Clean:
+		return true, nil
+	case relay.Abort:
+		return true, errAborted
+	}
+	return false, nil
 }
 
 // step feeds the machine.

@@ -110,25 +110,9 @@ func (st *stream) serve() {
 var errNobody = errors.New("there is nobody to answer")
 
 // exchange is one request and its response; it ends in an error if the connection is of no
-// use behind it.
+// use behind it. It lasts as long as the stream does, as all do that it is in: see advance.
 func (st *stream) exchange() (err error) {
-	defer st.drop()
-	defer func() {
-		if err != nil || st.last {
-			st.srv.idlers.leave(st.conn)
-		}
-	}()
-	defer func() {
-		if what := recover(); what != nil {
-			st.srv.cfg.Log.Error("BUG: a stream panicked", "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
-			err = errAborted
-			if !st.told {
-				st.last = true
-				a := refusal(st.tongue, bug.Status, bug.Message)
-				_ = st.write(&a)
-			}
-		}
-	}()
+	defer st.end(&err)
 	a, ok := st.answer()
 	if !ok {
 		return errNobody
@@ -136,16 +120,50 @@ func (st *stream) exchange() (err error) {
 	return st.write(&a)
 }
 
+// end lets go of everything, behind a panic too.
+func (st *stream) end(err *error) {
+	defer st.drop()
+	defer func() {
+		if *err != nil || st.last {
+			st.srv.idlers.leave(st.conn)
+		}
+	}()
+	if what := recover(); what != nil {
+		st.srv.cfg.Log.Error("BUG: a stream panicked", "panic", fmt.Sprint(what), "stack", string(debug.Stack()))
+		*err = errAborted
+		if !st.told {
+			st.last = true
+			a := refusal(st.tongue, bug.Status, bug.Message)
+			_ = st.write(&a)
+		}
+	}
+}
+
 // write writes the response. To a client of HTTP/1.0 only a reset can say that a body of
 // unknown length was cut.
 func (st *stream) write(a *response) (err error) {
-	w := &chunks{conn: st.conn, framed: a.size < 0 && !st.http10}
 	cut := true // by a panic, too
 	defer func() {
 		if cut && a.size < 0 && st.http10 {
 			reset(st.conn)
 		}
 	}()
+	w, err := st.begin(a)
+	if err != nil {
+		return err
+	}
+	if err := a.pump(w); err != nil {
+		return err
+	}
+	st.srv.idlers.enter(st.conn, st.stall) // the watchdog has let go of it
+	err = w.close()
+	cut = err != nil
+	return err
+}
+
+// begin writes the response's head, or keeps it for the first bytes of the body.
+func (st *stream) begin(a *response) (*chunks, error) {
+	w := &chunks{conn: st.conn, framed: a.size < 0 && !st.http10}
 	st.told = true
 	st.last = st.last || a.head.ConnectionClose()
 	if st.last {
@@ -158,19 +176,12 @@ func (st *stream) write(a *response) (err error) {
 	a.head = nil // a body may take long
 	// Each write has a deadline, which the watchdog keeps; the handler may have left one.
 	_ = st.conn.SetWriteDeadline(time.Time{})
-	if a.prompt {
-		if err := st.life.write(st.conn, w.head); err != nil {
-			return err
-		}
-		w.head = nil
+	if !a.prompt {
+		return w, nil
 	}
-	if err := a.pump(w); err != nil {
-		return err
-	}
-	st.srv.idlers.enter(st.conn, st.stall) // the watchdog has let go of it
-	err = w.close()
-	cut = err != nil
-	return err
+	head := w.head
+	w.head = nil
+	return w, st.life.write(st.conn, head)
 }
 
 // chunks writes each piece of a body in one write of the connection, with its framing,
