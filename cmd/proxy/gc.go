@@ -15,15 +15,15 @@ const (
 	// times a second.
 	headroom = 32 << 20
 	// slack is that of a large heap, in percent of what is to be looked through. Go's own
-	// 100 % would be half of what five thousand idle streams need.
-	slack = 25
-	// excess is how much the process may keep beyond what the heap grows to, as a part of
-	// what lives, and at least. It is left over when many requests began at once; Go
-	// would give it back over minutes.
-	excess, leastExcess = 4, 16 << 20
+	// 100 % would be half of what five thousand idle streams need; this costs them a
+	// collection of some 60 ms every two seconds.
+	slack = 16
+	// excess is how much the process may keep beyond what the heap grows to. It is left
+	// over when many requests began at once; Go would give it back over minutes.
+	excess = 8 << 20
 	// giveBacks is the time between two looks at that: what is given back is a page fault
 	// for each 4 KB that are needed again.
-	giveBacks = 10 * time.Second
+	giveBacks = 5 * time.Second
 )
 
 // heap is the heap behind a collection, in bytes.
@@ -31,7 +31,8 @@ type heap struct {
 	live   uint64 // of it
 	stacks uint64 // that are looked through, too
 	goal   uint64 // how large it may get until the next one
-	free   uint64 // held, and not used
+	free   uint64 // held, and in no use
+	unused uint64 // between the objects that live
 }
 
 // paceGC sets the collector's percentage after each collection for a heap of the size it
@@ -43,13 +44,14 @@ func paceGC() {
 	}
 	read := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/heap/goal:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
 	}
 	at := 0
 	var gaveBack time.Time
 	adjust := func() {
 		metrics.Read(read)
-		h := heap{read[0].Value.Uint64(), read[1].Value.Uint64(), read[2].Value.Uint64(), read[3].Value.Uint64()}
+		of := func(i int) uint64 { return read[i].Value.Uint64() }
+		h := heap{live: of(0), stacks: of(1), goal: of(2), free: of(3), unused: of(4)}
 		if p := h.percent(); p != at {
 			at = p
 			debug.SetGCPercent(p)
@@ -72,8 +74,8 @@ func (h heap) percent() int {
 
 // wasteful reports whether more is held than the heap will need.
 func (h heap) wasteful() bool {
-	growth := h.goal - min(h.goal, h.live)
-	return h.free > growth+max(h.live/excess, leastExcess)
+	grown := h.live + h.unused // without another page
+	return h.free > h.goal-min(h.goal, grown)+excess
 }
 
 // afterEachGC calls f behind every collection.

@@ -15,9 +15,9 @@ func TestTheCollectorIsPacedByWhatLives(t *testing.T) {
 		{0, 0, 16 * mb, 32 * mb},
 		{4 * mb, 0, 16 * mb, 32 * mb},
 		{18 * mb, 2 * mb, 16 * mb, 32 * mb},
-		{90 * mb, 40 * mb, 32 * mb, 33 * mb},
-		{400 * mb, 0, 100 * mb, 100 * mb},
-		{300 * mb, 100 * mb, 100 * mb, 100 * mb},
+		{90 * mb, 40 * mb, 20 * mb, 32 * mb},
+		{400 * mb, 0, 64 * mb, 64 * mb},
+		{300 * mb, 100 * mb, 64 * mb, 64 * mb},
 	} {
 		h := heap{live: c.live, stacks: c.stacks}
 		if room := max(c.live+c.stacks, mb) * uint64(h.percent()) / 100; room < c.least || room > c.atMost {
@@ -32,11 +32,11 @@ func TestMemoryThatIsNotNeededIsGivenBack(t *testing.T) {
 		want bool
 	}{
 		{heap{}, false},
-		{heap{live: 4 * mb, goal: 36 * mb, free: 40 * mb}, false},
-		{heap{live: 4 * mb, goal: 36 * mb, free: 100 * mb}, true},
-		{heap{live: 90 * mb, goal: 120 * mb, free: 40 * mb}, false}, // for what the heap grows by
-		{heap{live: 90 * mb, goal: 120 * mb, free: 60 * mb}, true},  // left over from a burst
-		{heap{live: 90 * mb, goal: 80 * mb, free: 10 * mb}, false},  // a limit of memory is reached
+		{heap{live: 4 * mb, goal: 36 * mb, free: 36 * mb}, false}, // for what the heap grows by
+		{heap{live: 4 * mb, goal: 36 * mb, free: 60 * mb}, true},  // left over from a burst
+		{heap{live: 90 * mb, goal: 120 * mb, free: 30 * mb}, false},
+		{heap{live: 90 * mb, goal: 120 * mb, free: 30 * mb, unused: 20 * mb}, true}, // the heap grows in its gaps first
+		{heap{live: 90 * mb, goal: 80 * mb, free: 6 * mb}, false},                   // a limit of memory is reached
 	} {
 		if got := c.h.wasteful(); got != c.want {
 			t.Errorf("%+v: wasteful: %v", c.h, got)
