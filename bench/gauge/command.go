@@ -45,7 +45,7 @@ func (c *flags) set(binary string) *flag.FlagSet {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&c.binary, "unbroken", binary, "the unbroken binary that is measured; empty: it takes no part (in unbroken bench: this one, if not told otherwise)")
 	f.StringVar(&c.scenarios, "scenarios", "flood,paced1000,paced250,idle5000,json", "which to run, in order: those, body50, store250, linear (six of them), heal, faultrate")
-	f.StringVar(&c.peers, "peers", "direct,nginx,haproxy,reverse,unbroken-redis,unbroken-memory", "who takes part; empty: only those of -peer")
+	f.StringVar(&c.peers, "peers", "direct,nginx,haproxy,reverse,fasthttp,unbroken-redis,unbroken-memory", "who takes part; empty: only those of -peer")
 	f.StringVar(&c.wire, "wire", "chat", "the protocol: chat (OpenAI Chat Completions) or messages (Anthropic)")
 	f.IntVar(&c.rounds, "rounds", 5, "measurements of each peer in each scenario of load")
 	f.DurationVar(&c.settle, "settle", 2*time.Second, "how long a load flows before it is measured")
@@ -99,8 +99,8 @@ func parse(args []string, binary string, log io.Writer) (*flags, error) {
 // it can be started again with them, and binary the proxy that is measured, "" for none
 // unless -unbroken names one.
 func Command(ctx context.Context, args []string, self []string, binary string, out, log io.Writer) error {
-	if len(args) == 3 && args[0] == reverseArg {
-		return reverse(args[1], args[2])
+	if peer := peerOf(args); peer != nil {
+		return peer(args[1], args[2])
 	}
 	c, err := parse(args, binary, log)
 	if errors.Is(err, flag.ErrHelp) {

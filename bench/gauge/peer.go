@@ -214,12 +214,11 @@ func startRedis(dir string) (addr string, stop func(), err error) {
 	return addr, p.stop, nil
 }
 
-// Reverse is the standard library's ReverseProxy, from this program itself, whose
-// subcommand that starts it is args.
-func Reverse(self string, args ...string) Peer {
-	return Peer{Name: "ReverseProxy", Start: func(_, provider string) (*running, error) {
+// ours is a peer that is this program itself, as it is started again by self with arg.
+func ours(name string, self []string, arg string) Peer {
+	return Peer{Name: name, Start: func(_, provider string) (*running, error) {
 		addr := freeAddr()
-		p, err := start(self, append(args, addr, provider)...)
+		p, err := start(self[0], append(self[1:len(self):len(self)], arg, addr, provider)...)
 		return alone(addr, p, err)
 	}}
 }

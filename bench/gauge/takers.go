@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
-var knownPeers = []string{directName, "nginx", "haproxy", "reverse", "unbroken-redis", "unbroken-memory"}
+var knownPeers = []string{directName, "nginx", "haproxy", "reverse", "fasthttp", "unbroken-redis", "unbroken-memory"}
 
 func known(name, binary string, self []string) (Peer, error) {
 	switch name {
@@ -22,7 +24,9 @@ func known(name, binary string, self []string) (Peer, error) {
 	case "haproxy":
 		return HAProxy(), nil
 	case "reverse":
-		return Reverse(self[0], append(self[1:len(self):len(self)], reverseArg)...), nil
+		return ours("ReverseProxy", self, reverseArg), nil
+	case "fasthttp":
+		return ours(name, self, bareArg), nil
 	case "unbroken-redis", "unbroken-memory":
 		if binary == "" {
 			return Peer{}, errors.New("no --unbroken")
@@ -50,7 +54,20 @@ func other(s string) (Peer, error) {
 	return Remote(name, addr, n), nil
 }
 
-const reverseArg = "reverse-proxy"
+// Subcommands of this program that are peers, each with an address to listen at and the
+// provider's.
+const (
+	reverseArg = "reverse-proxy"
+	bareArg    = "bare-fasthttp"
+)
+
+// peerOf is the peer that args start this program as; nil: none.
+func peerOf(args []string) func(addr, provider string) error {
+	if len(args) != 3 {
+		return nil
+	}
+	return map[string]func(string, string) error{reverseArg: reverse, bareArg: bare}[args[0]]
+}
 
 // reverse is the standard library's proxy as a process of its own.
 func reverse(addr, provider string) error {
@@ -60,4 +77,19 @@ func reverse(addr, provider string) error {
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 10000, MaxIdleConns: 10000},
 	}
 	return (&http.Server{Addr: addr, Handler: p, ReadHeaderTimeout: 10 * time.Second}).ListenAndServe()
+}
+
+// bare is fasthttp's server before its client, and nothing between them: about what a proxy
+// that is made with it costs at least.
+func bare(addr, provider string) error {
+	c := &fasthttp.HostClient{Addr: provider, MaxConns: 20000, StreamResponseBody: true}
+	s := &fasthttp.Server{
+		ReduceMemoryUsage: true,
+		Handler: func(ctx *fasthttp.RequestCtx) {
+			if err := c.Do(&ctx.Request, &ctx.Response); err != nil {
+				ctx.Error(err.Error(), fasthttp.StatusBadGateway)
+			}
+		},
+	}
+	return s.ListenAndServe(addr)
 }
