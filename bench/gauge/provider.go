@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Provider answers as a [Shape] asks, on either [Wire], as cheaply as it can, so that its
@@ -33,10 +34,14 @@ func NewProvider(addr string) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
+	return provide(l), nil
+}
+
+func provide(l net.Listener) *Provider {
 	p := &Provider{l: l, conns: map[net.Conn]struct{}{}}
 	p.wait.Add(1)
 	go p.accept()
-	return p, nil
+	return p
 }
 
 // Addr is where it listens.
@@ -54,12 +59,19 @@ func (p *Provider) Close() {
 	p.wait.Wait()
 }
 
+// acceptAgain is the time between two tries to accept a connection.
+const acceptAgain = 10 * time.Millisecond
+
 func (p *Provider) accept() {
 	defer p.wait.Done()
 	for {
 		c, err := p.l.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil: // no file is free: connections of the load before are still being closed
+			time.Sleep(acceptAgain)
+			continue
 		}
 		p.mu.Lock()
 		if p.done {
