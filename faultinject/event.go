@@ -1,7 +1,5 @@
 package faultinject
 
-import "strings"
-
 // A Kind classifies one event of a stream, so that faults can be addressed by
 // what happens rather than by number.
 type Kind string
@@ -30,15 +28,6 @@ const (
 var kinds = []Kind{
 	KindStart, KindOpen, KindThinking, KindSignature, KindText, KindTool, KindArgs,
 	KindClose, KindFinish, KindUsage, KindEnd, KindPause, KindPing, KindOther,
-}
-
-// kindList names them.
-func kindList() string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = string(k)
-	}
-	return strings.Join(names, ", ")
 }
 
 // An Event is one SSE event as it goes on the wire, its blank line included.

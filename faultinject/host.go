@@ -26,12 +26,15 @@ const (
 var hosts = []Host{OpenAI, VLLM, SGLang, Mistral, DeepSeek, LlamaCPP, Ollama, Groq, Moonshot, OpenRouter}
 
 // HostNames returns the names a configuration may use.
-func HostNames() []string {
-	names := make([]string, len(hosts))
-	for i, h := range hosts {
-		names[i] = string(h)
+func HostNames() []string { return names(hosts) }
+
+// names are words as plain strings.
+func names[T ~string](words []T) []string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = string(w)
 	}
-	return names
+	return all
 }
 
 // ParseHost reads the name of a host; empty is OpenAI.

@@ -176,5 +176,5 @@ func (w *words) atKind(at At) (At, error) {
 		at.Kind, at.Nth = k, w.number(1)
 		return at, nil
 	}
-	return at, fmt.Errorf("%q is no place: use %s; KIND is one of %s", w.peek(), placeHelp, kindList())
+	return at, fmt.Errorf("%q is no place: use %s; KIND is one of %s", w.peek(), placeHelp, strings.Join(names(kinds), ", "))
 }
