@@ -288,8 +288,8 @@ func (d *drive) left() {
 // nearly all of its life: what needs much stack is in functions that are not, so that the
 // collector halves the stack of one that waits.
 func (d *drive) advance() {
-	d.now = time.Now()
 	if d.tail != nil {
+		d.now = time.Now()
 		d.follow()
 		return
 	}
@@ -305,6 +305,7 @@ func (d *drive) advance() {
 			}
 			in = d.stopped(err)
 		} else {
+			d.now = time.Now()
 			in = d.wait()
 			d.now = time.Now()
 		}
@@ -318,21 +319,18 @@ func (d *drive) advance() {
 // heed does what the machine is to be told before anything else, and reports whether
 // there was something.
 func (d *drive) heed() bool {
-	if in := d.life.signal(); in != nil {
-		d.now = time.Now()
-		if _, gone := in.(relay.Gone); gone && !d.away && d.outlives() {
-			d.fx, d.leaving = &relay.Effects{}, true
-			return true
-		}
-		d.step(in)
-		return true
+	in := d.life.signal()
+	if in == nil {
+		in, d.said = d.said, nil
 	}
-	in := d.said
 	if in == nil {
 		return false
 	}
-	d.said = nil
 	d.now = time.Now()
+	if _, gone := in.(relay.Gone); gone && !d.away && d.outlives() {
+		d.fx, d.leaving = &relay.Effects{}, true
+		return true
+	}
 	d.step(in)
 	return true
 }
