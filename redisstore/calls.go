@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -37,11 +35,11 @@ type call struct {
 
 // call runs one script. What was not sent when the context ends never is; of what was the
 // context bounds the wait for the answer only, and args are read until Redis has them.
-func (s *Store) call(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply, error) {
+func (s *Store) call(ctx context.Context, script *script, keys []string, args ...any) (reply, error) {
 	if s.away() {
 		return nil, errAway
 	}
-	c := &call{ctx: ctx, step: step{script: script, keys: keys, args: args}, done: make(chan struct{})}
+	c := &call{ctx: ctx, step: *newStep(script, keys, args...), done: make(chan struct{})}
 	if !s.calls.add(c, s.lane) {
 		return nil, errAway
 	}
@@ -61,8 +59,11 @@ func (s *Store) call(ctx context.Context, script *redis.Script, keys []string, a
 
 // alone runs one script whose call or answer may be large in a pipeline of its own: those
 // that are gathered share one deadline.
-func (s *Store) alone(ctx context.Context, script *redis.Script, keys []string, args ...any) (reply, error) {
-	st := &step{script: script, keys: keys, args: args}
+func (s *Store) alone(ctx context.Context, script *script, keys []string, args ...any) (reply, error) {
+	return s.sole(ctx, newStep(script, keys, args...))
+}
+
+func (s *Store) sole(ctx context.Context, st *step) (reply, error) {
 	switch err := s.pipeline(ctx, []*step{st}); {
 	case st.err != nil:
 		return nil, translate(st.err)

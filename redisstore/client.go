@@ -95,26 +95,41 @@ func (s *Store) command(ctx context.Context, ask bool, run func(context.Context,
 
 // step is one script call of a pipeline.
 type step struct {
-	script *redis.Script
-	keys   []string
-	args   []any
+	script *script
+	line   []any // the command: room for what names the script, the number of keys, keys, arguments
 
 	reply reply
 	err   error // of this call alone
 }
+
+func newStep(script *script, keys []string, args ...any) *step {
+	st := &step{script: script, line: make([]any, 3, 3+len(keys)+len(args))}
+	st.line[2] = len(keys)
+	for _, k := range keys {
+		st.line = append(st.line, k)
+	}
+	st.line = append(st.line, args...)
+	return st
+}
+
+// byHash and byText name the script.
+func (st *step) byHash() { st.line[0], st.line[1] = "evalsha", st.script.Hash() }
+func (st *step) byText() { st.line[0], st.line[1] = "eval", st.script.text }
 
 // pipeline runs steps in order, and those that Redis did not know again by their
 // text. A step's own error is in the step; what is returned failed all of them
 // that have none.
 func (s *Store) pipeline(ctx context.Context, steps []*step) error {
 	return s.command(ctx, false, func(ctx context.Context, c redis.UniversalClient) error {
-		err := run(ctx, c, steps, func(p redis.Pipeliner, st *step) *redis.Cmd {
-			return p.EvalSha(ctx, st.script.Hash(), st.keys, st.args...)
-		})
+		for _, st := range steps {
+			st.byHash()
+		}
+		err := run(ctx, c, steps)
 		s.counts.commands.Add(int64(len(steps)))
 		var unknown []*step
 		for _, st := range steps {
 			if st.err != nil && redis.HasErrorPrefix(st.err, "NOSCRIPT") {
+				st.byText()
 				unknown = append(unknown, st)
 			}
 		}
@@ -122,19 +137,18 @@ func (s *Store) pipeline(ctx context.Context, steps []*step) error {
 			return err
 		}
 		s.counts.commands.Add(int64(len(unknown)))
-		return run(ctx, c, unknown, func(p redis.Pipeliner, st *step) *redis.Cmd {
-			return st.script.Eval(ctx, p, st.keys, st.args...)
-		})
+		return run(ctx, c, unknown)
 	})
 }
 
 // run sends steps and stores what each was answered. It returns the first error
 // that says something about Redis rather than about one key.
-func run(ctx context.Context, c redis.UniversalClient, steps []*step, queue func(redis.Pipeliner, *step) *redis.Cmd) error {
+func run(ctx context.Context, c redis.UniversalClient, steps []*step) error {
 	cmds := make([]*redis.Cmd, len(steps))
 	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, st := range steps {
-			cmds[i] = queue(p, st)
+			cmds[i] = redis.NewCmd(ctx, st.line...)
+			_ = p.Process(ctx, cmds[i]) // its error is that of cmds[i]
 		}
 		return nil
 	})
@@ -144,7 +158,7 @@ func run(ctx context.Context, c redis.UniversalClient, steps []*step, queue func
 		if st.err == nil && len(st.reply) == 0 {
 			st.err = err // the pipeline ended before it was sent
 		}
-		if first == nil && st.err != nil && !redis.HasErrorPrefix(st.err, "NOSCRIPT") && !foreign(st.err) {
+		if first == nil && st.err != nil && !redis.HasErrorPrefix(st.err, "NOSCRIPT") && !foreign(st.err) && !scattered(st.err) {
 			first = st.err
 		}
 	}

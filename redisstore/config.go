@@ -34,7 +34,7 @@ type Config struct {
 	// MaxTurn bounds the log of one turn, in bytes; default 64 MiB.
 	MaxTurn int64
 
-	// TTL is how long a turn is kept after its last write; default 1 h.
+	// TTL is how long a turn is kept after its last write, or a sixteenth less; default 1 h.
 	// FinishedTTL is that of a finished one; default 60 s.
 	TTL, FinishedTTL time.Duration
 	// FenceTTL is how much longer than the record its last fence is known;

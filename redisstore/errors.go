@@ -14,6 +14,9 @@ import (
 // errAway is the answer while the breaker is open; it costs nothing to make.
 var errAway = fmt.Errorf("%w: redis is away", checkpoint.ErrUnavailable)
 
+// errAlien is about a key that somebody else has under our prefix.
+var errAlien = fmt.Errorf("%w: a foreign key under our prefix", checkpoint.ErrCorrupt)
+
 // errDeparted keeps what never came to Redis out of the breaker's books: its caller
 // left, or found no connection in a burst of others.
 var errDeparted = errors.New("redisstore: the caller left")
@@ -28,7 +31,7 @@ func translate(err error) error {
 	case err == nil:
 		return nil
 	case foreign(err):
-		return fmt.Errorf("%w: a foreign key under our prefix", checkpoint.ErrCorrupt)
+		return errAlien
 	default:
 		return fmt.Errorf("%w: %w", checkpoint.ErrUnavailable, err)
 	}
@@ -37,6 +40,10 @@ func translate(err error) error {
 // foreign reports somebody else's key; from inside a script of an old server the
 // word comes late.
 func foreign(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
+
+// scattered reports a server that has the keys of one script in several slots: a cluster
+// behind an address that does not say so.
+func scattered(err error) bool { return err != nil && strings.Contains(err.Error(), "CROSSSLOT") }
 
 // moved reports an answer that shows that we are connected to the wrong server,
 // or to one that is not ready: connections must be dropped and the name resolved
@@ -74,6 +81,8 @@ func (o outcome) refuse(size int64) error {
 		return checkpoint.ErrOwned
 	case newer:
 		return checkpoint.ErrVersion
+	case alien:
+		return errAlien
 	default:
 		return fmt.Errorf("%w: a record that its log does not match", checkpoint.ErrCorrupt)
 	}

@@ -18,6 +18,10 @@ const (
 // just written does not want it.
 const maxRestores = 16
 
+// renewals is into how many parts a time to live is divided: what is written within the
+// first of them does not begin it anew.
+const renewals = 16
+
 // act is what a step of a flush is for.
 type act uint8
 
@@ -29,14 +33,48 @@ const (
 	actDelete
 )
 
-// job is one step of a flush.
+// job is one act of a flush.
 type job struct {
-	*step
 	w      *writer
 	act    act
-	offset int64
+	offset int64 // of an append, as size and renew
 	size   int
-	marked int // of a mark: how many calls of Mark it stands for
+	renew  bool
+	marked int   // of a mark: how many calls of Mark it stands for
+	st     *step // what does it
+	nth    int   // of an append: which of the step's portions
+}
+
+// verdict is what came of the job. failed is the error of the pipeline.
+func (j *job) verdict(failed error) (o outcome, size int64, err error) {
+	switch r := j.st.reply; {
+	case j.st.err != nil:
+		return 0, 0, j.st.err
+	case len(r) == 0 && failed != nil:
+		return 0, 0, failed
+	case j.act == actAppend:
+		o, size = r.portion(j.nth)
+		return o, size, nil
+	default:
+		return r.outcome(), r.size(), nil
+	}
+}
+
+// batch is what one pipeline does. The flusher has one and uses it again.
+type batch struct {
+	now      time.Time
+	jobs     []job
+	portions []portion // of the appends among them, in their order
+	steps    []*step
+	void     map[*writer]bool // a step did nothing: what comes after it is void
+}
+
+func (b *batch) clear() {
+	clear(b.jobs)
+	clear(b.portions)
+	clear(b.steps)
+	clear(b.void)
+	b.jobs, b.portions, b.steps = b.jobs[:0], b.portions[:0], b.steps[:0]
 }
 
 // nudge has the flusher look.
@@ -78,28 +116,27 @@ func (s *Store) flush() bool {
 		return false
 	}
 	q.mu.Unlock()
-	jobs, more := s.collect()
-	if len(jobs) == 0 {
+	b := &s.batch
+	defer b.clear()
+	b.now = time.Now()
+	more := s.collect(b)
+	if len(b.jobs) == 0 {
 		return false
 	}
-	steps := make([]*step, len(jobs))
-	for i, j := range jobs {
-		steps[i] = j.step
-	}
-	err := s.pipeline(context.Background(), steps)
+	s.arrange(b)
+	err := s.pipeline(context.Background(), b.steps)
 	s.counts.flushes.Add(1)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
-	stop := map[*writer]bool{} // what came after a step that did nothing is void
-	for _, j := range jobs {
-		if !stop[j.w] && !j.w.dead {
-			stop[j.w] = !s.apply(j, err, now)
+	for i := range b.jobs {
+		if j := &b.jobs[i]; !b.void[j.w] && !j.w.dead && !s.apply(j, err, now) {
+			b.void[j.w] = true
 		}
 	}
 	again := false
-	for _, j := range jobs {
-		if w := j.w; !w.dead && !w.dirty && (w.unwritten() || w.check) {
+	for i := range b.jobs {
+		if w := b.jobs[i].w; !w.dead && !w.dirty && (w.unwritten() || w.check) {
 			q.put(w, false, &s.cfg)
 			// The next act of the same turn is due now; a failed one waits.
 			again = again || err == nil
@@ -110,61 +147,92 @@ func (s *Store) flush() bool {
 }
 
 // collect takes the next batch out of the queue, and reports whether it left some.
-func (s *Store) collect() (jobs []*job, more bool) {
+func (s *Store) collect(b *batch) (more bool) {
 	q := &s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	bytes, n := 0, 0
-	for n < len(q.dirty) && bytes < batchBytes && len(jobs) < batchSteps {
+	for n < len(q.dirty) && bytes < batchBytes && len(b.jobs) < batchSteps {
 		w := q.dirty[n]
 		n++
 		w.dirty = false
-		for _, j := range s.next(w, batchBytes-bytes) {
-			jobs = append(jobs, j)
-			bytes += j.size
-		}
+		bytes += s.next(b, w, batchBytes-bytes)
 	}
 	q.dirty = append(q.dirty[:0], q.dirty[n:]...)
 	q.fresh = 0
-	return jobs, len(q.dirty) > 0
+	return len(q.dirty) > 0
 }
 
-// next returns what is to be done about a turn now: one kind of act, because the
-// next one waits for it to be acknowledged. mu is held.
-func (s *Store) next(w *writer, most int) (jobs []*job) {
+// next adds to b what is to be done about a turn now: one kind of act, because the next
+// one waits for it to be acknowledged. It returns how many bytes that is. mu is held.
+func (s *Store) next(b *batch, w *writer, most int) (bytes int) {
+	j := job{w: w}
 	switch {
 	case w.forget:
-		return []*job{{step: s.deleting(w.fence), w: w, act: actDelete}}
+		j.act, j.st = actDelete, s.deleting(w.fence)
 	case w.restore:
-		return []*job{{step: s.restoring(w.fence, &w.head, w.state), w: w, act: actRestore}}
+		j.act, j.st = actRestore, s.restoring(w.fence, &w.head, w.state)
 	case w.acked < w.end():
-		for at := w.acked; at < w.end() && (most > 0 || len(jobs) == 0); {
+		for at := w.acked; at < w.end() && (bytes < most || bytes == 0); {
 			p := w.log[at-w.base:]
 			p = p[:min(len(p), writeChunk)]
-			jobs = append(jobs, &job{step: s.appending(w.fence, at, p), w: w, act: actAppend, offset: at, size: len(p)})
+			s.append(b, w, at, p)
 			at += int64(len(p))
-			most -= len(p)
+			bytes += len(p)
 		}
-		return jobs
+		return bytes
 	case w.marked > 0:
-		return []*job{{step: s.marking(w.fence, w.state), w: w, act: actMark, marked: w.marked}}
+		j.act, j.st, j.marked = actMark, s.marking(w.fence, w.state), w.marked
 	case w.settled:
-		return []*job{{step: s.releasing(w.fence), w: w, act: actRelease}}
+		j.act, j.st = actRelease, s.releasing(w.fence)
 	case w.check:
-		return []*job{{step: s.appending(w.fence, w.end(), nil), w: w, act: actAppend, offset: w.end()}}
+		s.append(b, w, w.end(), nil)
+		return 0
+	default:
+		return 0
 	}
-	return nil
+	b.jobs = append(b.jobs, j)
+	return 0
+}
+
+// append adds the appending of p. To begin a time to live anew with every word would double
+// what the word costs Redis.
+func (s *Store) append(b *batch, w *writer, at int64, p []byte) {
+	renew := b.now.Sub(w.renewed) >= s.cfg.TTL/renewals
+	b.jobs = append(b.jobs, job{w: w, act: actAppend, offset: at, size: len(p), renew: renew})
+	b.portions = append(b.portions, portion{keys: w.keys, fence: w.fence, offset: at, p: p, renew: renew})
+}
+
+// arrange makes the steps of b, in the order of its jobs.
+func (s *Store) arrange(b *batch) {
+	at, end := 0, 0 // of the step of appends at hand
+	var st *step
+	for i, n := 0, 0; i < len(b.jobs); i++ {
+		j := &b.jobs[i]
+		if j.act != actAppend {
+			b.steps = append(b.steps, j.st)
+			continue
+		}
+		if n == end {
+			at, end = n, n+s.fits(b.portions[n:])
+			st = s.appending(b.portions[at:end])
+			b.steps = append(b.steps, st)
+		}
+		j.st, j.nth = st, n-at
+		n++
+	}
 }
 
 // apply takes one answer, and reports whether the turn's next one counts. failed
 // is the error of the pipeline. mu is held.
 func (s *Store) apply(j *job, failed error, now time.Time) bool {
 	w := j.w
-	err := j.err
-	if err == nil && len(j.reply) == 0 {
-		err = failed
-	}
-	if err != nil {
+	o, size, err := j.verdict(failed)
+	switch {
+	case err == nil:
+	case scattered(err) && !s.apart.Swap(true):
+		return false // again, each by itself
+	default:
 		if err = translate(err); isUnavailable(err) {
 			w.answer(err)
 		} else {
@@ -172,7 +240,6 @@ func (s *Store) apply(j *job, failed error, now time.Time) bool {
 		}
 		return false
 	}
-	o := j.reply.outcome()
 	switch {
 	case o == done:
 		s.did(j, now)
@@ -181,10 +248,10 @@ func (s *Store) apply(j *job, failed error, now time.Time) bool {
 		w.die(checkpoint.ErrFenced)
 	case o == notFound && (j.act == actDelete || w.settled && w.state.Phase == checkpoint.Finished):
 		w.die(nil) // it is gone, as it should be
-	case o == gap && j.reply.size() >= w.base && j.reply.size() < j.offset:
-		w.acked = j.reply.size() // a fail-over lost the end
+	case o == gap && size >= w.base && size < j.offset:
+		w.acked = size // a fail-over lost the end
 	case (o == notFound || o == behind || o == corrupt) && w.base == 0 && w.again < maxRestores:
-		w.restore, w.acked = true, 0
+		w.restore, w.acked, w.renewed = true, 0, time.Time{}
 		w.again++
 		if w.since.IsZero() {
 			w.since = now
@@ -192,7 +259,7 @@ func (s *Store) apply(j *job, failed error, now time.Time) bool {
 	case o == gap, o == notFound, o == behind:
 		w.die(checkpoint.ErrNotFound) // lost, and we do not have it any more
 	default:
-		w.die(o.refuse(j.reply.size()))
+		w.die(o.refuse(size))
 	}
 	return false
 }
@@ -204,6 +271,9 @@ func (s *Store) did(j *job, now time.Time) {
 	switch j.act {
 	case actAppend:
 		w.acked = max(w.acked, j.offset+int64(j.size))
+		if j.renew {
+			w.renewed = now
+		}
 		s.counts.bytes.Add(int64(j.size))
 		if w.acked == w.end() {
 			w.since = time.Time{}

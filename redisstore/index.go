@@ -23,15 +23,11 @@ func (s *Store) Offer(ctx context.Context, ask checkpoint.AskKey, f checkpoint.F
 // Adopt implements [checkpoint.Index]. Whoever takes the turn out of the set of
 // offers is the one that adopts it.
 func (s *Store) Adopt(ctx context.Context, ask checkpoint.AskKey, owner checkpoint.Owner, within time.Duration) (checkpoint.Fence, *checkpoint.Record, error) {
-	var members []string
-	err := s.command(ctx, false, func(ctx context.Context, c redis.UniversalClient) (err error) {
-		members, err = c.ZRange(ctx, s.keys.ask(ask), 0, -1).Result()
-		return err
-	})
+	re, err := s.call(ctx, offersScript, []string{s.keys.ask(ask)})
 	if err != nil {
 		return checkpoint.Fence{}, nil, err
 	}
-	looks, err := s.look(ctx, members)
+	looks, err := s.look(ctx, re)
 	if err != nil {
 		return checkpoint.Fence{}, nil, err
 	}
@@ -48,6 +44,7 @@ func (s *Store) Adopt(ctx context.Context, ask checkpoint.AskKey, owner checkpoi
 			none = checkpoint.ErrOwned
 		}
 	}
+	s.withdraw(ctx, ask, looks)
 	return checkpoint.Fence{}, nil, none
 }
 
@@ -58,24 +55,54 @@ type offer struct {
 	look   *step
 }
 
-// look reads the records of all offers, without their logs, in one round trip: a question
-// that many ask at once has as many offers, nearly all of them live. What is no offer is
-// left out.
-func (s *Store) look(ctx context.Context, members []string) ([]offer, error) {
+// look reads the records of the offers in re, without their logs, in one round trip: a
+// question that many ask at once has as many offers, nearly all of them live. What is no
+// offer is left out, and so is what this process itself carries on.
+func (s *Store) look(ctx context.Context, re reply) ([]offer, error) {
 	var all []offer
 	var steps []*step
-	for _, m := range members {
-		o := offer{member: m}
-		if raw, err := hex.DecodeString(m); err != nil || copy(o.key[:], raw) != len(o.key) {
+	now := time.Now()
+	for i := 1; i < len(re); i++ {
+		o := offer{member: re.text(i)}
+		if raw, err := hex.DecodeString(o.member); err != nil || copy(o.key[:], raw) != len(o.key) {
 			continue
 		}
-		o.look = &step{script: readScript, keys: s.keys.turn(o.key), args: []any{0, 0}}
+		if s.queue.carries(o.key, now.Add(-s.cfg.Check)) {
+			continue
+		}
+		o.look = newStep(readScript, s.keys.turn(o.key), 0, 0)
 		all, steps = append(all, o), append(steps, o.look)
 	}
 	if len(steps) == 0 {
 		return nil, nil
 	}
 	return all, s.pipeline(ctx, steps)
+}
+
+// withdraw takes out the offers of turns that are over, so that who asks next need not look
+// at them. It is housekeeping: whatever becomes of it, they are no harm.
+func (s *Store) withdraw(ctx context.Context, ask checkpoint.AskKey, looks []offer) {
+	var over []any
+	for _, o := range looks {
+		if o.over() {
+			over = append(over, o.member)
+		}
+	}
+	if len(over) > 0 {
+		_, _ = s.call(ctx, withdrawScript, []string{s.keys.ask(ask)}, over...)
+	}
+}
+
+// over reports a turn that nobody will ever carry on.
+func (o *offer) over() bool {
+	switch o.look.reply.outcome() {
+	case notFound:
+		return true
+	case done:
+		r, err := o.look.reply.record()
+		return err == nil && r.State.Phase == checkpoint.Finished
+	}
+	return false
 }
 
 // adopt tries one offer. gone is what is known of owners.

@@ -16,10 +16,11 @@ type queue struct {
 
 	mu    sync.Mutex
 	turns map[*writer]struct{}
-	dirty []*writer // the urgent first, the others in the order in which they became so
-	armed bool      // timer runs
-	fresh int       // bytes queued since the last flush
-	bytes int64     // of all logs kept
+	held  map[checkpoint.TurnKey]*writer // the last of each
+	dirty []*writer                      // the urgent first, the others in the order in which they became so
+	armed bool                           // timer runs
+	fresh int                            // bytes queued since the last flush
+	bytes int64                          // of all logs kept
 	// losses are the calls to make, by the flusher and without mu: whoever is
 	// told takes locks of its own, and may hold them while it appends.
 	losses []func()
@@ -28,6 +29,7 @@ type queue struct {
 func (q *queue) init(nudge func()) {
 	q.nudge = nudge
 	q.turns = map[*writer]struct{}{}
+	q.held = map[checkpoint.TurnKey]*writer{}
 	q.timer = time.AfterFunc(time.Hour, nudge)
 	q.timer.Stop()
 }
@@ -92,12 +94,37 @@ func (q *queue) drop(w *writer) {
 		return
 	}
 	delete(q.turns, w)
+	if q.held[w.fence.Key] == w {
+		delete(q.held, w.fence.Key)
+	}
 	q.bytes -= int64(len(w.log))
 	w.log = nil
 	if w.dirty {
 		w.dirty = false
 		q.dirty = slices.DeleteFunc(q.dirty, func(o *writer) bool { return o == w })
 	}
+}
+
+// hold takes w in. mu is held.
+func (q *queue) hold(w *writer) {
+	q.turns[w] = struct{}{}
+	q.held[w.fence.Key] = w
+}
+
+// disown says that somebody gives a turn up, whatever its writer thinks.
+func (q *queue) disown(key checkpoint.TurnKey) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.held, key)
+}
+
+// carries reports whether this process carries a turn on, and Redis has said so since a
+// time.
+func (q *queue) carries(key checkpoint.TurnKey, since time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w := q.held[key]
+	return w != nil && !w.settled && !w.forget && w.wrote.After(since)
 }
 
 // look has silent turns checked, and forgets what waited for Redis for so long

@@ -64,13 +64,13 @@ func (r *Runs) Load(ctx context.Context, key ledger.RunKey) (ledger.Stored, erro
 // before it: a run that is listed and not there is harmless.
 func (r *Runs) Save(ctx context.Context, key ledger.RunKey, scope checkpoint.Scope, run *ledger.Run, expect uint64) error {
 	k, ttl := r.s.keys, r.s.cfg.RunTTL.Milliseconds()
-	steps := []*step{{script: listScript, keys: []string{k.runs()}, args: []any{key.String(), ledger.MaxRecent, ttl}}}
+	steps := []*step{newStep(listScript, []string{k.runs()}, key.String(), ledger.MaxRecent, ttl)}
 	last := run.Last()
 	if last == nil {
 		last = &ledger.Step{}
 	}
 	for _, line := range last.Lines() {
-		steps = append(steps, &step{script: listScript, keys: []string{k.lineage(scope, line)}, args: []any{key.String(), ledger.MaxFound, ttl}})
+		steps = append(steps, newStep(listScript, []string{k.lineage(scope, line)}, key.String(), ledger.MaxFound, ttl))
 	}
 	if err := r.s.pipeline(ctx, steps); err != nil {
 		return ledgers(err)

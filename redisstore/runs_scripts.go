@@ -1,7 +1,5 @@
 package redisstore
 
-import "github.com/redis/go-redis/v9"
-
 // The scripts on a run take one key:
 //
 //	KEYS[1] a hash of v version, b the run as package ledger encodes it, l the
@@ -22,7 +20,7 @@ if m[1] and m[3] and m[3] ~= srv and tonumber(m[4] or '0') < tonumber(m[1]) then
 // loadRunScript reads a run.
 //
 //	{0, run, doubt, version, last version confirmed}  {2} there is none  {6} it is not a run
-var loadRunScript = redis.NewScript(process + `
+var loadRunScript = newScript(process + `
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {6} end
   return {2}
@@ -37,7 +35,7 @@ return {0, m[2], d, m[1], m[4] or '0'}
 //	ARGV[2] the new one  [3] run  [4] lineage  [5] alias  [6] number of the last step  [7] ttl
 //
 //	{0}  {2} there is none  {4, version} another one  {6} it is not a run
-var saveRunScript = redis.NewScript(process + `
+var saveRunScript = newScript(process + `
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {6} end
   if ARGV[1] ~= '0' then return {2} end
@@ -53,7 +51,7 @@ return {0}
 // listScript puts a member first in a list by time, of bounded length.
 //
 //	KEYS[1] zset  ARGV[1] member  [2] length  [3] ttl
-var listScript = redis.NewScript(clock + `
+var listScript = newScript(clock + `
 redis.call('ZADD', KEYS[1], stamp, ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])

@@ -2,7 +2,15 @@ package redisstore
 
 import "github.com/redis/go-redis/v9"
 
-// All scripts on a turn take the same keys:
+// script is a Lua script. Redis is sent its hash, and the text when it does not know that.
+type script struct {
+	*redis.Script
+	text string
+}
+
+func newScript(text string) *script { return &script{redis.NewScript(text), text} }
+
+// All scripts on a turn take the same keys, appendScript those of several turns:
 //
 //	KEYS[1] the record: a hash of
 //	        f fence, o owner ("" when released), b fence at birth, n size of the
@@ -31,22 +39,33 @@ const (
 	owned    outcome = 8
 	newer    outcome = 9 // written by a newer release
 	taken    outcome = 10
+	alien    outcome = 11 // somebody else's key under our prefix
 )
 
-// guard begins the scripts that write. It leaves the record in m, or answers.
+// ours is a function of the scripts that write. It returns the f, o, n and p of the
+// record if mine is its fence, or nil and an outcome.
+const ours = `
+local function ours(record, last, mine)
+  local m = redis.call('HMGET', record, 'f', 'o', 'n', 'p')
+  mine = tonumber(mine)
+  if not m[1] then
+    if redis.call('EXISTS', record) == 1 then return nil, 6 end
+    local known = tonumber(redis.call('GET', last) or '0')
+    if known and known > mine then return nil, 1 end
+    return nil, 2
+  end
+  if tonumber(m[1]) < mine then return nil, 7 end
+  if tonumber(m[1]) > mine then return nil, 1 end
+  return m
+end
+`
+
+// guard begins the scripts that write to one turn. It leaves the record in m, or answers.
 //
 //	ARGV[1] fence
-const guard = `
-local m = redis.call('HMGET', KEYS[1], 'f', 'o', 'n', 'p')
-local mine = tonumber(ARGV[1])
-if not m[1] then
-  if redis.call('EXISTS', KEYS[1]) == 1 then return {6} end
-  local last = tonumber(redis.call('GET', KEYS[3]) or '0')
-  if last and last > mine then return {1} end
-  return {2}
-end
-if tonumber(m[1]) < mine then return {7} end
-if tonumber(m[1]) > mine then return {1} end
+const guard = ours + `
+local m, why = ours(KEYS[1], KEYS[3], ARGV[1])
+if not m then return {why} end
 `
 
 // clock leaves the time in now, µs.
@@ -71,7 +90,7 @@ local stamp = string.format('%.0f', now)
 //	{6}, {9}                 unreadable; nothing changed
 //
 // record... is b, o, h, s, c, u, n, head of the log.
-var claimScript = redis.NewScript(clock + `
+var claimScript = newScript(clock + `
 local m = redis.call('HMGET', KEYS[1], 'f', 'b', 'o', 'h', 's', 'c', 'u', 'n', 'p')
 local answer = {0}
 if m[1] then
@@ -104,33 +123,55 @@ answer[2] = fence
 return answer
 `)
 
-// appendScript appends to the log, once, however often it is called.
+// appendScript appends to the logs of some turns, to each once, however often it is
+// called. Of every turn it takes the three keys and four arguments, in their order.
 //
-//	ARGV[1] fence  [2] offset  [3] bytes  [4] most bytes of a log
-//	ARGV[5] ttl, unless it is finished
+//	ARGV[1] most bytes of a log  [2] ttl, unless it is finished
+//	ARGV[4i-1] fence  [4i] offset  [4i+1] bytes  [4i+2] "1": its ttl begins anew
 //
-//	{0, size} {1} {2} {3, size} {4} {5, size} {6} {7}
-var appendScript = redis.NewScript(guard + `
-if m[2] == '' then return {1} end
-local size = redis.call('STRLEN', KEYS[2])
-if size ~= tonumber(m[3]) then return {6} end
-local offset = tonumber(ARGV[2])
-if offset < 0 or offset > size then return {3, size} end
-local p = ARGV[3]
-local known = math.min(#p, size - offset)
-if known > 0 then
-  if redis.call('GETRANGE', KEYS[2], offset, offset + known - 1) ~= string.sub(p, 1, known) then return {4} end
-  p = string.sub(p, known + 1)
+// The answer is {0}, and behind it three numbers of each turn with which it was not done:
+// its own, from 1; the outcome; and the size of its log where it matters. An error means
+// that Redis does not write now, of whichever turn.
+var appendScript = newScript(ours + clock + `
+local most, ttl = tonumber(ARGV[1]), ARGV[2]
+local function append(record, log, last, fence, offset, p, renew)
+  local m, why = ours(record, last, fence)
+  if not m then return why end
+  if m[2] == '' then return 1 end
+  local size = redis.call('STRLEN', log)
+  if size ~= tonumber(m[3]) then return 6 end
+  offset = tonumber(offset)
+  if offset < 0 or offset > size then return 3, size end
+  local known = math.min(#p, size - offset)
+  if known > 0 then
+    if redis.call('GETRANGE', log, offset, offset + known - 1) ~= string.sub(p, 1, known) then return 4 end
+    p = string.sub(p, known + 1)
+  end
+  if size + #p > most then return 5, size + #p end
+  local first = size == 0
+  if #p > 0 then size = redis.call('APPEND', log, p) end
+  redis.call('HSET', record, 'u', stamp, 'n', size)
+  if m[4] ~= '3' and (first or renew ~= '') then
+    redis.call('PEXPIRE', record, ttl)
+    redis.call('PEXPIRE', log, ttl)
+  end
+  return 0
 end
-if size + #p > tonumber(ARGV[4]) then return {5, size + #p} end
-` + clock + `
-if #p > 0 then size = redis.call('APPEND', KEYS[2], p) end
-redis.call('HSET', KEYS[1], 'u', stamp, 'n', size)
-if m[4] ~= '3' then
-  redis.call('PEXPIRE', KEYS[1], ARGV[5])
-  redis.call('PEXPIRE', KEYS[2], ARGV[5])
+local answer = {0}
+for i = 1, #KEYS / 3 do
+  local k, a = 3 * i, 4 * i
+  local fine, o, size = pcall(append, KEYS[k - 2], KEYS[k - 1], KEYS[k], ARGV[a - 1], ARGV[a], ARGV[a + 1], ARGV[a + 2])
+  if not fine then
+    local text = type(o) == 'table' and o.err or tostring(o)
+    if not string.find(text, 'WRONGTYPE', 1, true) then return redis.error_reply(text) end
+    o = 11
+  end
+  if o ~= 0 then
+    local n = #answer
+    answer[n + 1], answer[n + 2], answer[n + 3] = i, o, size or 0
+  end
 end
-return {0, size}
+return answer
 `)
 
 // markScript replaces the state, unless that is final.
@@ -139,7 +180,7 @@ return {0, size}
 //	ARGV[4] ttl of that phase  [5] ttl of the fence
 //
 //	{0} {1} {2} {6} {7}
-var markScript = redis.NewScript(guard + `
+var markScript = newScript(guard + `
 if m[2] == '' then return {1} end
 if m[4] == '3' then return {0} end
 ` + clock + `
@@ -155,7 +196,7 @@ return {0}
 //	ARGV[1] fence
 //
 //	{0} {1} {2} {6} {7}
-var releaseScript = redis.NewScript(guard + `
+var releaseScript = newScript(guard + `
 if m[2] ~= '' then
 ` + clock + `
   redis.call('HSET', KEYS[1], 'o', '', 'u', stamp)
@@ -168,7 +209,7 @@ return {0}
 //	ARGV[1] fence  [2] ttl of the fence
 //
 //	{0} also when it is gone  {1} {6} {7}
-var deleteScript = redis.NewScript(guard + `
+var deleteScript = newScript(guard + `
 redis.call('DEL', KEYS[1], KEYS[2])
 redis.call('PEXPIRE', KEYS[3], ARGV[2])
 return {0}
@@ -181,7 +222,7 @@ return {0}
 //	ARGV[7] ttl of that phase  [8] ttl of the fence
 //
 //	{0} {1} {6}
-var restoreScript = redis.NewScript(clock + `
+var restoreScript = newScript(clock + `
 local mine = tonumber(ARGV[1])
 local f = redis.call('HGET', KEYS[1], 'f')
 if f and tonumber(f) > mine then return {1} end
@@ -201,7 +242,7 @@ return {0}
 //	ARGV[1] offset  [2] most bytes of the log
 //
 //	{0, fence, record...}  {2}  {6}
-var readScript = redis.NewScript(`
+var readScript = newScript(`
 local m = redis.call('HMGET', KEYS[1], 'f', 'b', 'o', 'h', 's', 'c', 'u', 'n')
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {6} end
@@ -217,14 +258,33 @@ end
 return {0, m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8], part}
 `)
 
+// offersScript reads what is offered. KEYS[1] is the question's key alone.
+//
+//	{0, turns...}, the oldest first
+var offersScript = newScript(`
+local answer = redis.call('ZRANGE', KEYS[1], 0, -1)
+table.insert(answer, 1, 0)
+return answer
+`)
+
 // offerScript offers a turn for adoption. KEYS[1] is the question's key alone.
 //
 //	ARGV[1] turn  [2] most offers  [3] ttl
 //
 //	{0}
-var offerScript = redis.NewScript(clock + `
+var offerScript = newScript(clock + `
 redis.call('ZADD', KEYS[1], 'NX', stamp, ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -ARGV[2] - 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return {0}
+`)
+
+// withdrawScript takes offers back. KEYS[1] is the question's key alone.
+//
+//	ARGV turns
+//
+//	{0}
+var withdrawScript = newScript(`
+redis.call('ZREM', KEYS[1], unpack(ARGV))
 return {0}
 `)

@@ -27,11 +27,13 @@ type Store struct {
 
 	// shared
 	resolve atomic.Bool // drop all connections at the next heartbeat
+	apart   atomic.Bool // turns may be in different slots: each is written by itself
 	lastErr atomic.Pointer[error]
 	counts  counts
 	lives   lives
 	queue   queue
 	calls   calls
+	batch   batch // the flusher's
 	closing sync.Once
 }
 
@@ -57,6 +59,7 @@ func Open(c Config) (*Store, error) {
 	}
 	s.lives.owners = map[checkpoint.Owner]time.Time{}
 	s.queue.init(s.nudge)
+	s.batch.void = map[*writer]bool{}
 	s.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:        "redis",
 		Timeout:     c.Retry / 2, // half-open at every heartbeat while away
@@ -68,6 +71,8 @@ func Open(c Config) (*Store, error) {
 	})
 	hush()
 	client := s.connect()
+	_, clustered := client.(*redis.ClusterClient)
+	s.apart.Store(clustered)
 	s.conn.Store(&client)
 	s.work.Add(2)
 	go s.beat()

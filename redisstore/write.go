@@ -11,7 +11,12 @@ import (
 // Append implements [checkpoint.Store]. It is one command whatever the size of p;
 // a [checkpoint.Writer] sends large ones in parts.
 func (s *Store) Append(ctx context.Context, f checkpoint.Fence, offset int64, p []byte) error {
-	return s.write(ctx, s.appending(f, offset, p))
+	re, err := s.sole(ctx, s.appending([]portion{{keys: s.keys.turn(f.Key), fence: f, offset: offset, p: p, renew: true}}))
+	if err != nil {
+		return err
+	}
+	o, size := re.portion(0)
+	return o.refuse(size)
 }
 
 // Mark implements [checkpoint.Store].
@@ -21,11 +26,13 @@ func (s *Store) Mark(ctx context.Context, f checkpoint.Fence, st checkpoint.Stat
 
 // Release implements [checkpoint.Store].
 func (s *Store) Release(ctx context.Context, f checkpoint.Fence) error {
+	s.queue.disown(f.Key)
 	return s.write(ctx, s.releasing(f))
 }
 
 // Delete implements [checkpoint.Store].
 func (s *Store) Delete(ctx context.Context, f checkpoint.Fence) error {
+	s.queue.disown(f.Key)
 	re, err := s.call(ctx, deleteScript, s.keys.turn(f.Key), number(f.N), s.cfg.FenceTTL.Milliseconds())
 	if err != nil {
 		return err
@@ -37,40 +44,32 @@ func (s *Store) Delete(ctx context.Context, f checkpoint.Fence) error {
 }
 
 func (s *Store) write(ctx context.Context, st *step) error {
-	re, err := s.alone(ctx, st.script, st.keys, st.args...)
+	re, err := s.sole(ctx, st)
 	if err != nil {
 		return err
 	}
 	return re.outcome().refuse(re.size())
 }
 
-func (s *Store) appending(f checkpoint.Fence, offset int64, p []byte) *step {
-	return &step{script: appendScript, keys: s.keys.turn(f.Key), args: []any{
-		number(f.N), offset, p, s.cfg.MaxTurn, s.cfg.TTL.Milliseconds(),
-	}}
-}
-
 func (s *Store) marking(f checkpoint.Fence, st checkpoint.State) *step {
 	ttl := s.ttl(st.Phase)
-	return &step{script: markScript, keys: s.keys.turn(f.Key), args: []any{
-		number(f.N), encode(st), int(st.Phase), ttl.Milliseconds(), (ttl + s.cfg.FenceTTL).Milliseconds(),
-	}}
+	return newStep(markScript, s.keys.turn(f.Key),
+		number(f.N), encode(st), int(st.Phase), ttl.Milliseconds(), (ttl + s.cfg.FenceTTL).Milliseconds())
 }
 
 func (s *Store) releasing(f checkpoint.Fence) *step {
-	return &step{script: releaseScript, keys: s.keys.turn(f.Key), args: []any{number(f.N)}}
+	return newStep(releaseScript, s.keys.turn(f.Key), number(f.N))
 }
 
 func (s *Store) deleting(f checkpoint.Fence) *step {
-	return &step{script: deleteScript, keys: s.keys.turn(f.Key), args: []any{number(f.N), s.cfg.FenceTTL.Milliseconds()}}
+	return newStep(deleteScript, s.keys.turn(f.Key), number(f.N), s.cfg.FenceTTL.Milliseconds())
 }
 
 func (s *Store) restoring(f checkpoint.Fence, r *checkpoint.Record, st checkpoint.State) *step {
 	ttl := s.ttl(st.Phase)
-	return &step{script: restoreScript, keys: s.keys.turn(f.Key), args: []any{
+	return newStep(restoreScript, s.keys.turn(f.Key),
 		number(f.N), string(r.Owner), identity(*r), encode(st), int(st.Phase), r.Created.UnixMicro(),
-		ttl.Milliseconds(), (ttl + s.cfg.FenceTTL).Milliseconds(),
-	}}
+		ttl.Milliseconds(), (ttl + s.cfg.FenceTTL).Milliseconds())
 }
 
 func (s *Store) ttl(p checkpoint.Phase) time.Duration {

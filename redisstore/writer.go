@@ -14,6 +14,7 @@ type writer struct {
 	// immutable
 	store *Store
 	fence checkpoint.Fence
+	keys  []string
 	head  checkpoint.Record // identity, owner, times; no log
 	lost  func(error)
 
@@ -29,6 +30,7 @@ type writer struct {
 	forget  bool // deleted, instead of all that
 	check   bool // ask whether the fence still holds
 
+	renewed time.Time // when its time to live in Redis last began anew; zero: it must
 	dirty   bool
 	since   time.Time // when the oldest byte not yet acknowledged was queued
 	wrote   time.Time // when Redis last acknowledged something
@@ -47,7 +49,7 @@ type waiter struct {
 // Hold implements [checkpoint.Behind].
 func (s *Store) Hold(f checkpoint.Fence, owner checkpoint.Owner, r checkpoint.Record, lost func(error)) checkpoint.Writer {
 	now := time.Now()
-	w := &writer{store: s, fence: f, head: r, lost: lost, log: slices.Clone(r.Log), state: r.State, wrote: now}
+	w := &writer{store: s, fence: f, keys: s.keys.turn(f.Key), head: r, lost: lost, log: slices.Clone(r.Log), state: r.State, wrote: now}
 	w.acked = int64(len(w.log))
 	w.state.Causes = slices.Clone(r.State.Causes)
 	w.head.Owner, w.head.Log, w.head.State = owner, nil, checkpoint.State{}
@@ -57,7 +59,7 @@ func (s *Store) Hold(f checkpoint.Fence, owner checkpoint.Owner, r checkpoint.Re
 	q := &s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.turns[w] = struct{}{}
+	q.hold(w)
 	q.bytes += int64(len(w.log))
 	q.room(0, s.cfg.Memory)
 	return w

@@ -411,3 +411,123 @@ func TestManyStreamsThroughAFlakyRedis(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// What is written to many turns at once is one script call, and each is answered for
+// itself: who lost his turn, whose key is somebody else's, who has a hole.
+func TestEachTurnOfAScriptIsJudgedByItself(t *testing.T) {
+	for name, url := range map[string]string{"redis": startRedis(t).url(), "miniredis": "redis://" + miniredis.RunT(t).Addr()} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, url, never)
+			fine, robbed, alien, last := hold(t, s, "fine", me), hold(t, s, "robbed", me), hold(t, s, "alien", me), hold(t, s, "last", me)
+			other := open(t, url, never)
+			_, _, err := other.Claim(t.Context(), key("robbed"), me, head("robbed"))
+			must(t, err)
+			must(t, s.client().Del(t.Context(), s.keys.turn(key("alien"))[1]).Err())
+			must(t, s.client().SAdd(t.Context(), s.keys.turn(key("alien"))[1], "x").Err())
+			fine.sync(t) // the scripts are known
+			for _, h := range []*held{fine, robbed, alien, last} {
+				h.say("word")
+			}
+			commands := s.Stats().Commands
+			last.sync(t)
+			fine.sync(t)
+			if n := s.Stats().Commands - commands; n > 2 { // the second by its text
+				t.Errorf("%d script calls for four turns", n)
+			}
+			want(t, <-robbed.lost, checkpoint.ErrFenced)
+			want(t, <-alien.lost, checkpoint.ErrCorrupt)
+			for _, run := range []string{"fine", "last"} {
+				if got := logOf(t, s, run); got != "word" {
+					t.Errorf("%s: log %q", run, got)
+				}
+			}
+			if is, err := s.client().SMembers(t.Context(), s.keys.turn(key("alien"))[1]).Result(); err != nil || len(is) != 1 {
+				t.Errorf("the foreign key: %v, %v", is, err)
+			}
+		})
+	}
+}
+
+// A cluster behind an address that looks like one server refuses scripts on turns in
+// different slots. That is learned once; nothing is lost by it.
+func TestAScriptStaysInItsSlotWhereItMust(t *testing.T) {
+	srv := startRedis(t, "--cluster-enabled", "yes")
+	srv.do("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+	until(t, "a cluster", func() bool { return strings.Contains(srv.do("CLUSTER", "INFO").(string), "cluster_state:ok") })
+	s := open(t, srv.url(), never)
+	var turns []*held
+	for i := range 9 {
+		h := hold(t, s, fmt.Sprint(i), me)
+		h.say("word")
+		turns = append(turns, h)
+	}
+	for i, h := range turns {
+		h.sync(t)
+		if got := logOf(t, s, fmt.Sprint(i)); got != "word" {
+			t.Errorf("log %q", got)
+		}
+	}
+	if st := s.Stats(); st.Drops != 0 || st.Failures != 0 || !s.apart.Load() {
+		t.Errorf("%+v", st)
+	}
+}
+
+// The time to live is begun anew from time to time only, and always when it has to be.
+func TestTheTimeToLiveIsRenewed(t *testing.T) {
+	m := miniredis.RunT(t)
+	s := open(t, "redis://"+m.Addr(), func(c *Config) { never(c); c.TTL = time.Hour })
+	h := hold(t, s, "run", me)
+	k := s.keys.turn(key("run"))
+	h.say("a")
+	h.sync(t)
+	m.FastForward(20 * time.Minute)
+	h.say("b")
+	h.sync(t)
+	if ttl := m.TTL(k[1]); ttl != 40*time.Minute {
+		t.Errorf("it was renewed with every word: %v", ttl)
+	}
+	w := h.Writer.(*writer)
+	s.queue.mu.Lock()
+	w.renewed = w.renewed.Add(-20 * time.Minute) // as the clock of this process has it
+	s.queue.mu.Unlock()
+	h.say("c")
+	h.sync(t)
+	for _, k := range k[:2] {
+		if ttl := m.TTL(k); ttl != time.Hour {
+			t.Errorf("%s: %v", k, ttl)
+		}
+	}
+}
+
+// Turns that are over are not looked at by everybody who asks the same question.
+func TestOffersOfTurnsThatAreOverAreWithdrawn(t *testing.T) {
+	s := open(t, "redis://"+miniredis.RunT(t).Addr(), lasting)
+	ask := checkpoint.AskKey{1}
+	offers := func() int64 { return s.client().ZCard(t.Context(), s.keys.ask(ask)).Val() }
+	live := hold(t, s, "live", me)
+	must(t, s.Offer(t.Context(), ask, live.fence))
+	for i, end := range []func(*held){
+		func(h *held) { h.Settle(checkpoint.State{Phase: checkpoint.Finished}) },
+		func(h *held) { h.Forget() },
+		func(h *held) { h.Settle(checkpoint.State{Phase: checkpoint.Broken}) },
+	} {
+		h := hold(t, s, fmt.Sprint(i), me)
+		must(t, s.Offer(t.Context(), ask, h.fence))
+		end(h)
+	}
+	until(t, "settled", func() bool { return s.Stats().Turns == 1 })
+	if offers() != 4 {
+		t.Fatalf("%d offers", offers())
+	}
+	_, _, err := s.Adopt(t.Context(), ask, me, time.Hour)
+	want(t, err, checkpoint.ErrNotFound)
+	if offers() != 2 {
+		t.Errorf("%d offers are left, of one live and one broken turn", offers())
+	}
+	before := s.Stats().Commands
+	_, _, err = s.Adopt(t.Context(), ask, me, time.Hour)
+	want(t, err, checkpoint.ErrNotFound)
+	if n := s.Stats().Commands - before; n != 2 { // the offers, and a look at the broken one
+		t.Errorf("%d script calls", n)
+	}
+}
