@@ -227,3 +227,51 @@ func TestDeadlinesAreKeptInEveryPhase(t *testing.T) {
 	}
 	within(t, "the attempt without a head was closed", go2)
 }
+
+// Many clients leave at once, more than the kernel tells of in one answer; each is
+// noticed, and nobody else. A connection on which the next request runs is watched again.
+func TestManyClientsLeaveAtOnce(t *testing.T) {
+	dog := newWatchdog(time.Hour)
+	defer dog.stop()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var clients []net.Conn
+	var lines []*lifeline
+	for range 300 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		clients, lines = append(clients, c), append(lines, newLifeline(dog, s))
+	}
+	looked(dog)
+	stays := lines[0]
+	for _, c := range clients[1:] {
+		c.Close()
+	}
+	for _, l := range lines[1:] {
+		eventually(t, "it is noticed", func() bool { return l.flags.Load()&flagGone != 0 })
+		l.end()
+	}
+	looked(dog)
+	if stays.flags.Load() != 0 {
+		t.Error("one that stays is taken for gone")
+	}
+	stays.end()
+	next := newLifeline(dog, stays.conn)
+	defer next.end()
+	clients[0].Close()
+	eventually(t, "the second request's client left", func() bool { return next.flags.Load()&flagGone != 0 })
+	if stays.flags.Load() != 0 {
+		t.Error("a request that is over was told")
+	}
+}

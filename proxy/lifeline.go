@@ -34,7 +34,8 @@ type lifeline struct {
 	cancel func()             // of a call that ends with the client or the drain
 	reason string             // of the stop
 
-	slot int // in the dog's list; guarded by the dog
+	slot int   // in the dog's list; guarded by the dog
+	fd   int32 // of raw, as the kernel knows it; 0: it is not told yet; watchdog only
 }
 
 const (

@@ -10,10 +10,6 @@ import (
 // on, and a departure noticed.
 const tick = 100 * time.Millisecond
 
-// looks is how many clients are looked at in one tick, at least: with more, each
-// is looked at once a second.
-const looks = 1000
-
 // watchdog is the clock of all requests in flight: one goroutine per server. It
 // never writes to a client, since a client has one writer: its driver.
 type watchdog struct {
@@ -29,8 +25,8 @@ type watchdog struct {
 	lines []*lifeline
 
 	// watchdog only
-	seen []*lifeline
-	next int // whose client is looked at next
+	seen       []*lifeline
+	departures departures
 }
 
 func newWatchdog(stall time.Duration) *watchdog {
@@ -39,6 +35,7 @@ func newWatchdog(stall time.Duration) *watchdog {
 		kick:  make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	w.stall.Store(int64(stall))
+	w.departures.open()
 	go w.run()
 	return w
 }
@@ -90,6 +87,7 @@ func (w *watchdog) each(f func(*lifeline)) {
 // run ticks while there is something to watch, and sleeps otherwise.
 func (w *watchdog) run() {
 	defer close(w.done)
+	defer w.departures.close()
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
@@ -115,8 +113,7 @@ func (w *watchdog) look(now int64) bool {
 	w.mu.Lock()
 	w.seen = append(w.seen[:0], w.lines...)
 	w.mu.Unlock()
-	n := len(w.seen)
-	if n == 0 {
+	if len(w.seen) == 0 {
 		return false
 	}
 	for _, l := range w.seen {
@@ -127,15 +124,7 @@ func (w *watchdog) look(now int64) bool {
 			l.part(flagSlow)
 		}
 	}
-	for range min(n, max(looks, n/10+1)) {
-		w.next++
-		if w.next >= n {
-			w.next = 0
-		}
-		if l := w.seen[w.next]; l.raw != nil && l.flags.Load()&flagGone == 0 && departed(l.raw) {
-			l.part(flagGone)
-		}
-	}
+	w.departures.look(w.seen, func(l *lifeline) { l.part(flagGone) })
 	clear(w.seen)
 	return true
 }

@@ -14,7 +14,7 @@ type portion struct {
 	keys   []string // of the turn
 	fence  checkpoint.Fence
 	offset int64
-	p      []byte
+	p      string
 	renew  bool // the record's time to live begins anew
 }
 
@@ -36,7 +36,7 @@ func (s *Store) appending(portions []portion) *step {
 		if a.renew {
 			renew = "1"
 		}
-		st.line = append(st.line, &a.fence.N, &a.offset, a.p, renew)
+		st.line = append(st.line, &a.fence.N, &a.offset, &a.p, renew)
 	}
 	return st
 }

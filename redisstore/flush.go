@@ -174,7 +174,7 @@ func (s *Store) next(b *batch, w *writer, most int) (bytes int) {
 		j.act, j.st = actRestore, s.restoring(w.fence, &w.head, w.state)
 	case w.acked < w.end():
 		for at := w.acked; at < w.end() && (bytes < most || bytes == 0); {
-			p := w.log[at-w.base:]
+			p := w.log.String()[at-w.base:]
 			p = p[:min(len(p), writeChunk)]
 			s.append(b, w, at, p)
 			at += int64(len(p))
@@ -186,7 +186,7 @@ func (s *Store) next(b *batch, w *writer, most int) (bytes int) {
 	case w.settled:
 		j.act, j.st = actRelease, s.releasing(w.fence)
 	case w.check:
-		s.append(b, w, w.end(), nil)
+		s.append(b, w, w.end(), "")
 		return 0
 	default:
 		return 0
@@ -197,7 +197,7 @@ func (s *Store) next(b *batch, w *writer, most int) (bytes int) {
 
 // append adds the appending of p. To begin a time to live anew with every word would double
 // what the word costs Redis.
-func (s *Store) append(b *batch, w *writer, at int64, p []byte) {
+func (s *Store) append(b *batch, w *writer, at int64, p string) {
 	renew := b.now.Sub(w.renewed) >= s.cfg.TTL/renewals
 	b.jobs = append(b.jobs, job{w: w, act: actAppend, offset: at, size: len(p), renew: renew})
 	b.portions = append(b.portions, portion{keys: w.keys, fence: w.fence, offset: at, p: p, renew: renew})

@@ -97,8 +97,8 @@ func (q *queue) drop(w *writer) {
 	if q.held[w.fence.Key] == w {
 		delete(q.held, w.fence.Key)
 	}
-	q.bytes -= int64(len(w.log))
-	w.log = nil
+	q.bytes -= int64(w.log.Len())
+	w.log.Reset()
 	if w.dirty {
 		w.dirty = false
 		q.dirty = slices.DeleteFunc(q.dirty, func(o *writer) bool { return o == w })
@@ -118,13 +118,13 @@ func (q *queue) disown(key checkpoint.TurnKey) {
 	delete(q.held, key)
 }
 
-// carries reports whether this process carries a turn on, and Redis has said so since a
+// carries reports whether this process has a turn in hand, and Redis has said so since a
 // time.
 func (q *queue) carries(key checkpoint.TurnKey, since time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w := q.held[key]
-	return w != nil && !w.settled && !w.forget && w.wrote.After(since)
+	return w != nil && w.wrote.After(since)
 }
 
 // look has silent turns checked, and forgets what waited for Redis for so long
@@ -143,8 +143,9 @@ func (q *queue) look(now time.Time, c Config) {
 			w.die(nil)
 		case w.settled && w.state.Phase == checkpoint.Finished && now.Sub(w.ended) > c.FinishedTTL:
 			w.forget = true // it would have expired
-			q.bytes -= int64(len(w.log))
-			w.base, w.log = w.end(), nil
+			q.bytes -= int64(w.log.Len())
+			w.base = w.end()
+			w.log.Reset()
 		}
 	}
 }

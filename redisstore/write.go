@@ -11,7 +11,7 @@ import (
 // Append implements [checkpoint.Store]. It is one command whatever the size of p;
 // a [checkpoint.Writer] sends large ones in parts.
 func (s *Store) Append(ctx context.Context, f checkpoint.Fence, offset int64, p []byte) error {
-	re, err := s.sole(ctx, s.appending([]portion{{keys: s.keys.turn(f.Key), fence: f, offset: offset, p: p, renew: true}}))
+	re, err := s.sole(ctx, s.appending([]portion{{keys: s.keys.turn(f.Key), fence: f, offset: offset, p: string(p), renew: true}}))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
@@ -18,7 +19,7 @@ type writer struct {
 	head  checkpoint.Record // identity, owner, times; no log
 	lost  func(error)
 
-	log   []byte // of the log, what begins at base; never changed in place
+	log   strings.Builder // of the log, what begins at base
 	base  int64
 	acked int64 // Redis has the log up to here
 	state checkpoint.State
@@ -49,8 +50,9 @@ type waiter struct {
 // Hold implements [checkpoint.Behind].
 func (s *Store) Hold(f checkpoint.Fence, owner checkpoint.Owner, r checkpoint.Record, lost func(error)) checkpoint.Writer {
 	now := time.Now()
-	w := &writer{store: s, fence: f, keys: s.keys.turn(f.Key), head: r, lost: lost, log: slices.Clone(r.Log), state: r.State, wrote: now}
-	w.acked = int64(len(w.log))
+	w := &writer{store: s, fence: f, keys: s.keys.turn(f.Key), head: r, lost: lost, state: r.State, wrote: now}
+	w.log.Write(r.Log)
+	w.acked = int64(len(r.Log))
 	w.state.Causes = slices.Clone(r.State.Causes)
 	w.head.Owner, w.head.Log, w.head.State = owner, nil, checkpoint.State{}
 	if w.head.Created.IsZero() {
@@ -60,7 +62,7 @@ func (s *Store) Hold(f checkpoint.Fence, owner checkpoint.Owner, r checkpoint.Re
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.hold(w)
-	q.bytes += int64(len(w.log))
+	q.bytes += int64(w.log.Len())
 	q.room(0, s.cfg.Memory)
 	return w
 }
@@ -92,7 +94,10 @@ func (w *writer) Append(offset int64, p []byte) {
 	if w.end() == w.acked {
 		w.since = time.Now()
 	}
-	w.log = append(w.log, p...)
+	if w.log.Cap()-w.log.Len() < len(p) {
+		w.log.Grow(len(p)) // doubles; Write would add a quarter, and copy a byte four times
+	}
+	w.log.Write(p)
 	q.bytes += int64(len(p))
 	q.fresh += len(p)
 	q.put(w, false, &w.store.cfg)
@@ -164,7 +169,7 @@ func (w *writer) sync(ctx context.Context) error {
 }
 
 // end is the size of the log. mu is held, as for all that follows.
-func (w *writer) end() int64 { return w.base + int64(len(w.log)) }
+func (w *writer) end() int64 { return w.base + int64(w.log.Len()) }
 
 func (w *writer) unwritten() bool {
 	return w.acked < w.end() || w.restore || w.marked > 0 || w.settled || w.forget
@@ -174,7 +179,9 @@ func (w *writer) unwritten() bool {
 // lost.
 func (w *writer) trim() {
 	if n := w.acked - w.base; n > 0 {
-		w.log = slices.Clone(w.log[n:])
+		rest := w.log.String()[n:]
+		w.log.Reset()
+		w.log.WriteString(rest)
 		w.base = w.acked
 		w.store.queue.bytes -= n
 	}

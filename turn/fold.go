@@ -2,6 +2,7 @@ package turn
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 )
@@ -129,10 +130,22 @@ func (b *Block) note(raw []byte) {
 }
 
 func (b *Block) add(text []byte) {
-	b.Text = append(b.Text, text...)
+	b.Text = append(roomier(b.Text, len(text)), text...)
 	if b.Kind == Call {
 		b.argue(text)
 	}
+}
+
+// doubled is the size up to which a growing text doubles its room, in bytes.
+const doubled = 1 << 20
+
+// roomier returns b with room for n more bytes. append makes room for a quarter more than
+// there is, so that every byte of an answer of some KB would be copied about four times.
+func roomier(b []byte, n int) []byte {
+	if c := cap(b); len(b)+n > c && c >= 256 && c < doubled {
+		return slices.Grow(b, max(n, 2*c-len(b)))
+	}
+	return b
 }
 
 // argue feeds arguments to the validator. Anything but white space behind the end
