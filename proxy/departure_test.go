@@ -229,14 +229,15 @@ func TestDeadlinesAreKeptInEveryPhase(t *testing.T) {
 }
 
 // Many clients leave at once, more than the kernel tells of in one answer; each is
-// noticed, and nobody else. A connection on which the next request runs is watched again.
+// noticed, and nobody else.
 func TestManyClientsLeaveAtOnce(t *testing.T) {
 	dog := newWatchdog(time.Hour)
 	defer dog.stop()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	l := callers{tcp}
 	defer l.Close()
 	var clients []net.Conn
 	var lines []*lifeline
@@ -267,10 +268,13 @@ func TestManyClientsLeaveAtOnce(t *testing.T) {
 		t.Error("one that stays is taken for gone")
 	}
 	stays.end()
-	next := newLifeline(dog, stays.conn)
-	defer next.end()
-	clients[0].Close()
-	eventually(t, "the second request's client left", func() bool { return next.flags.Load()&flagGone != 0 })
+	// Whoever left while one request ended is told to the next on the same connection.
+	for range 2 {
+		next := newLifeline(dog, stays.conn)
+		clients[0].Close()
+		eventually(t, "it is noticed", func() bool { return next.flags.Load()&flagGone != 0 })
+		next.end()
+	}
 	if stays.flags.Load() != 0 {
 		t.Error("a request that is over was told")
 	}
