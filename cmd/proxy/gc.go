@@ -24,6 +24,10 @@ const (
 	// giveBacks is the time between two looks at that: what is given back is a page fault
 	// for each 4 KB that are needed again.
 	giveBacks = 5 * time.Second
+	// calm is how long after a collection that found large stacks the next one halves
+	// them: what begins has deep stacks, and what has begun waits on shallow ones. Without
+	// a collection, which streams that say little hardly cause, they would stay large.
+	calm = 2 * time.Second
 )
 
 // heap is the heap behind a collection, in bytes.
@@ -33,6 +37,7 @@ type heap struct {
 	goal   uint64 // how large it may get until the next one
 	free   uint64 // held, and in no use
 	unused uint64 // between the objects that live
+	piled  uint64 // what the stacks have, used or not
 }
 
 // paceGC sets the collector's percentage after each collection for a heap of the size it
@@ -45,13 +50,15 @@ func paceGC() {
 	read := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/heap/goal:bytes"},
 		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/heap/stacks:bytes"},
 	}
 	at := 0
 	var gaveBack time.Time
+	var t tailor
 	adjust := func() {
 		metrics.Read(read)
 		of := func(i int) uint64 { return read[i].Value.Uint64() }
-		h := heap{live: of(0), stacks: of(1), goal: of(2), free: of(3), unused: of(4)}
+		h := heap{live: of(0), stacks: of(1), goal: of(2), free: of(3), unused: of(4), piled: of(5)}
 		if p := h.percent(); p != at {
 			at = p
 			debug.SetGCPercent(p)
@@ -59,6 +66,9 @@ func paceGC() {
 		if now := time.Now(); h.wasteful() && now.Sub(gaveBack) > giveBacks {
 			gaveBack = now
 			go debug.FreeOSMemory() // it collects once more, and waits for it
+		}
+		if t.shrinks(h, time.Now()) {
+			time.AfterFunc(calm, debug.FreeOSMemory)
 		}
 	}
 	adjust()
@@ -76,6 +86,32 @@ func (h heap) percent() int {
 func (h heap) wasteful() bool {
 	grown := h.live + h.unused // without another page
 	return h.free > h.goal-min(h.goal, grown)+excess
+}
+
+// baggy reports whether stacks have so much more than they use that a collection would
+// shrink them, which it does by half where less than a quarter is used.
+func (h heap) baggy() bool { return h.piled > 4*h.stacks+excess }
+
+// tailor decides when stacks are shrunk.
+type tailor struct {
+	again time.Time // until then a collection is on its way
+	was   uint64    // what they had when the last one was asked for
+}
+
+// shrinks reports whether to collect once more when it is calm. It does not try again what
+// did not help.
+func (t *tailor) shrinks(h heap, now time.Time) bool {
+	switch {
+	case now.Before(t.again):
+		return false
+	case !h.baggy():
+		t.was = 0
+		return false
+	case t.was != 0 && h.piled > t.was-t.was/8 && h.piled < t.was+t.was/4:
+		return false
+	}
+	t.again, t.was = now.Add(calm), h.piled
+	return true
 }
 
 // afterEachGC calls f behind every collection.

@@ -3,6 +3,7 @@ package main
 import (
 	"runtime"
 	"testing"
+	"time"
 )
 
 const mb = 1 << 20
@@ -40,6 +41,33 @@ func TestMemoryThatIsNotNeededIsGivenBack(t *testing.T) {
 	} {
 		if got := c.h.wasteful(); got != c.want {
 			t.Errorf("%+v: wasteful: %v", c.h, got)
+		}
+	}
+}
+
+// Streams begin with deep stacks and wait on shallow ones; each collection halves them.
+func TestStacksAreShrunkUntilThatDoesNotHelp(t *testing.T) {
+	var tl tailor
+	now := time.Unix(1e9, 0)
+	for _, c := range []struct {
+		name  string
+		after time.Duration
+		piled uint64
+		want  bool
+	}{
+		{"a few streams", 0, 10 * mb, false},
+		{"many begin", time.Second, 80 * mb, true},
+		{"one is on its way", time.Second, 80 * mb, false},
+		{"they were halved, which is not all", 2 * time.Second, 40 * mb, true},
+		{"they are as small as they get", calm, 20 * mb, false},
+		{"more begin", time.Second, 60 * mb, true},
+		{"it did not help", calm, 58 * mb, false},
+		{"nor would it now", 10 * time.Second, 60 * mb, false},
+		{"twice as many begin", time.Second, 120 * mb, true},
+	} {
+		now = now.Add(c.after)
+		if got := tl.shrinks(heap{stacks: 5 * mb, piled: c.piled}, now); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }
