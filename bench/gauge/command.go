@@ -45,7 +45,7 @@ func (c *flags) set(binary string) *flag.FlagSet {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&c.binary, "unbroken", binary, "the unbroken binary that is measured; empty: it takes no part (in unbroken bench: this one, if not told otherwise)")
 	f.StringVar(&c.scenarios, "scenarios", "flood,paced1000,paced250,idle5000,json", "which to run, in order: those, body50, store250, linear (six of them), heal, faultrate")
-	f.StringVar(&c.peers, "peers", strings.Join(knownPeers, ","), "who takes part; empty: only those of -peer")
+	f.StringVar(&c.peers, "peers", strings.Join(usualPeers, ","), "who takes part, also reverse-h2 and unbroken-h2, which ask over HTTP/2; empty: only those of -peer")
 	f.StringVar(&c.wire, "wire", "chat", "the protocol: chat (OpenAI Chat Completions) or messages (Anthropic)")
 	f.IntVar(&c.rounds, "rounds", 5, "measurements of each peer in each scenario of load")
 	f.DurationVar(&c.settle, "settle", 2*time.Second, "how long a load flows before it is measured")

@@ -156,17 +156,22 @@ func HAProxy() Peer {
 // Unbroken from a binary, with a store as serve takes it; "redis" starts a Redis of
 // its own, whose CPU is not the proxy's.
 func Unbroken(name, binary, store string, flags ...string) Peer {
-	return unbroken(name, binary, store, "", flags...)
+	return unbroken(name, binary, "http", store, "", flags...)
+}
+
+// UnbrokenH2 speaks HTTP/2 in clear to the provider.
+func UnbrokenH2(name, binary, store string, flags ...string) Peer {
+	return unbroken(name, binary, "h2c", store, "", flags...)
 }
 
 // unbroken is Unbroken whose Redis fares so when the load flows; "": nobody meddles with it.
-func unbroken(name, binary, store string, state StoreState, flags ...string) Peer {
+func unbroken(name, binary, scheme, store string, state StoreState, flags ...string) Peer {
 	p := Peer{Name: name}
 	if store == "redis" {
 		p.Needs = "redis-server"
 	}
 	p.With = func(more ...string) Peer {
-		return unbroken(name, binary, store, state, append(flags[:len(flags):len(flags)], more...)...)
+		return unbroken(name, binary, scheme, store, state, append(flags[:len(flags):len(flags)], more...)...)
 	}
 	p.Start = func(dir, provider string) (_ *running, err error) {
 		r := &running{addr: freeAddr()}
@@ -193,7 +198,7 @@ func unbroken(name, binary, store string, state StoreState, flags ...string) Pee
 			url = "redis://" + at
 		}
 		r.proc, err = start(binary, append([]string{"serve", "--listen", r.addr, "--admin", "off", "--store", url, "--log-level", "error",
-			"--upstream", "openai=http://" + provider, "--upstream", "anthropic=http://" + provider}, flags...)...)
+			"--upstream", "openai=" + scheme + "://" + provider, "--upstream", "anthropic=" + scheme + "://" + provider}, flags...)...)
 		return r, err
 	}
 	return p

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Provider answers as a [Shape] asks, on either [Wire], as cheaply as it can, so that its
+// Provider answers as a [Shape] asks, on either [Wire], over HTTP/1.1 or over HTTP/2 in clear, as cheaply as it can, so that its
 // share of the machine is small beside a proxy's. It never breaks, so it is never asked to
 // go on: where streams break, the provider is faultinject's.
 type Provider struct {
@@ -95,6 +95,10 @@ func (p *Provider) serve(c net.Conn) {
 		p.mu.Unlock()
 	}()
 	in := bufio.NewReaderSize(c, 4<<10)
+	if first, _ := in.Peek(len(preface)); string(first) == preface {
+		serveH2(c, in)
+		return
+	}
 	for {
 		wire, body, err := readRequest(in)
 		if err != nil {
@@ -105,7 +109,7 @@ func (p *Provider) serve(c net.Conn) {
 		case !ok:
 			_, err = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 		case bytes.Contains(body, []byte(`"stream":true`)):
-			err = wire.stream(c, shape)
+			err = wire.stream(chunked(c), shape)
 		default:
 			err = wire.whole(c, shape)
 		}

@@ -1,7 +1,12 @@
 package gauge
 
 import (
+	"bytes"
+	"io"
 	"net"
+	"net/http"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -41,5 +46,38 @@ func TestProviderThatHadNoFileLeftGoesOn(t *testing.T) {
 	}
 	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// The same answers over both versions of HTTP, streamed and whole.
+func TestProviderSpeaksBothVersions(t *testing.T) {
+	p, err := NewProvider("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	over := map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2.0": {Protocols: new(http.Protocols)}}
+	over["HTTP/2.0"].Protocols.SetUnencryptedHTTP2(true)
+	stamp := regexp.MustCompile(stampMark + `\d+`)
+	for _, wire := range []Wire{Chat, Messages} {
+		for _, stream := range []bool{true, false} {
+			got := map[string]string{}
+			for version, tr := range over {
+				defer tr.CloseIdleConnections()
+				body := Shape{Events: 3, Bytes: 5}.on(wire, stream, 10)
+				res, err := (&http.Client{Transport: tr}).Post("http://"+p.Addr()+wire.path(), "application/json", bytes.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := io.ReadAll(res.Body)
+				if res.Body.Close(); err != nil || res.Proto != version || res.StatusCode != http.StatusOK {
+					t.Fatalf("%s: %s %s, %v", version, res.Proto, res.Status, err)
+				}
+				got[version] = res.Header.Get("Content-Type") + stamp.ReplaceAllString(string(b), "@")
+			}
+			if got["HTTP/1.1"] != got["HTTP/2.0"] || !strings.Contains(got["HTTP/2.0"], "wwwww") {
+				t.Errorf("%s, stream %v:\n%q\n%q", wire, stream, got["HTTP/1.1"], got["HTTP/2.0"])
+			}
+		}
 	}
 }

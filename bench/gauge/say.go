@@ -3,7 +3,7 @@ package gauge
 import (
 	"bytes"
 	"fmt"
-	"net"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +18,17 @@ const (
 )
 
 func chunk(dst []byte, data string) []byte { return fmt.Appendf(dst, "%x\r\n%s\r\n", len(data), data) }
+
+// outlet is how a stream is written: what is in front of it, around each part, and behind
+// it. What is written leaves at once.
+type outlet struct {
+	io.Writer
+	head, last string
+	frame      func(dst []byte, data string) []byte
+}
+
+// chunked is an outlet on a connection of HTTP/1.1.
+func chunked(c io.Writer) outlet { return outlet{c, streamHead, "0\r\n\r\n", chunk} }
 
 // event is a chunk of Chat Completions.
 func event(delta, finish string) string {
@@ -66,19 +77,19 @@ func (w Wire) terminal() []byte {
 	return []byte("[DONE]")
 }
 
-// textEvent is one event as a chunk, and where in it the digits of its stamp are.
-func (w Wire) textEvent(size int) (c []byte, stamp int) {
+// textEvent is one framed event, and where in it the digits of its stamp are.
+func (w Wire) textEvent(o outlet, size int) (c []byte, stamp int) {
 	zero := strings.Repeat("0", stampDigits)
-	c = chunk(nil, w.word(stampMark+zero+" "+strings.Repeat("w", size)))
+	c = o.frame(nil, w.word(stampMark+zero+" "+strings.Repeat("w", size)))
 	return c, bytes.Index(c, []byte(stampMark+zero)) + len(stampMark)
 }
 
 // stream answers with a stream.
-func (w Wire) stream(c net.Conn, s Shape) error {
-	if _, err := c.Write(chunk([]byte(streamHead), w.opening())); err != nil {
+func (w Wire) stream(o outlet, s Shape) error {
+	if _, err := o.Write(o.frame([]byte(o.head), w.opening())); err != nil {
 		return err
 	}
-	one, stamp := w.textEvent(s.Bytes)
+	one, stamp := w.textEvent(o, s.Bytes)
 	n := 1
 	if s.Every == 0 {
 		n = min(batch, max(s.Events, 1))
@@ -96,20 +107,27 @@ func (w Wire) stream(c net.Conn, s Shape) error {
 		for i := range left {
 			strconv.AppendInt(one[i*size+stamp:i*size+stamp], now, 10)
 		}
-		if _, err := c.Write(one[:left*size]); err != nil {
+		if _, err := o.Write(one[:left*size]); err != nil {
 			return err
 		}
 	}
 	var end []byte
 	for _, e := range w.closing() {
-		end = chunk(end, e)
+		end = o.frame(end, e)
 	}
-	_, err := c.Write(append(end, "0\r\n\r\n"...))
+	_, err := o.Write(append(end, o.last...))
 	return err
 }
 
 // whole answers with one JSON document.
-func (w Wire) whole(c net.Conn, s Shape) error {
+func (w Wire) whole(c io.Writer, s Shape) error {
+	body := w.document(s)
+	_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	return err
+}
+
+// document is the whole answer.
+func (w Wire) document(s Shape) string {
 	text := strings.Repeat("w", s.Events*s.Bytes)
 	body := `{"id":"chatcmpl-bench","object":"chat.completion","created":1764400000,"model":"bench","choices":[{"index":0,` +
 		`"message":{"role":"assistant","content":"` + text + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
@@ -117,6 +135,5 @@ func (w Wire) whole(c net.Conn, s Shape) error {
 		body = `{"id":"msg_bench","type":"message","role":"assistant","model":"bench","content":[{"type":"text","text":"` + text + `"}],` +
 			`"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`
 	}
-	_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	return err
+	return body
 }

@@ -30,7 +30,7 @@ func (s StoreState) peer() string { return "redis-" + string(s) }
 // when the load flows.
 func stores(binary string) (all []Peer) {
 	for _, state := range storeStates {
-		all = append(all, unbroken(state.peer(), binary, "redis", state))
+		all = append(all, unbroken(state.peer(), binary, "http", "redis", state))
 	}
 	return all
 }

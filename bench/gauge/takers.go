@@ -13,7 +13,11 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-var knownPeers = []string{directName, "nginx", "haproxy", "reverse", "fasthttp", "unbroken-redis", "unbroken-memory"}
+var (
+	usualPeers = []string{directName, "nginx", "haproxy", "reverse", "fasthttp", "unbroken-redis", "unbroken-memory"}
+	// Those that take part when they are named.
+	knownPeers = append(usualPeers[:len(usualPeers):len(usualPeers)], "reverse-h2", "unbroken-h2")
+)
 
 func known(name, binary string, self []string) (Peer, error) {
 	switch name {
@@ -25,6 +29,8 @@ func known(name, binary string, self []string) (Peer, error) {
 		return HAProxy(), nil
 	case "reverse":
 		return ours("ReverseProxy", self, reverseArg), nil
+	case "reverse-h2":
+		return ours("ReverseProxy-h2", self, reverseH2Arg), nil
 	case "fasthttp":
 		return ours(name, self, bareArg), nil
 	case "unbroken-redis", "unbroken-memory":
@@ -33,6 +39,11 @@ func known(name, binary string, self []string) (Peer, error) {
 		}
 		store := strings.TrimPrefix(name, "unbroken-")
 		return Unbroken(name, binary, store), nil
+	case "unbroken-h2":
+		if binary == "" {
+			return Peer{}, errors.New("no --unbroken")
+		}
+		return UnbrokenH2(name, binary, "memory"), nil
 	}
 	return Peer{}, errors.New("nobody knows it")
 }
@@ -57,8 +68,9 @@ func other(s string) (Peer, error) {
 // Subcommands of this program that are peers, each with an address to listen at and the
 // provider's.
 const (
-	reverseArg = "reverse-proxy"
-	bareArg    = "bare-fasthttp"
+	reverseArg   = "reverse-proxy"
+	reverseH2Arg = "reverse-proxy-h2"
+	bareArg      = "bare-fasthttp"
 )
 
 // peerOf is the peer that args start this program as; nil: none.
@@ -66,15 +78,26 @@ func peerOf(args []string) func(addr, provider string) error {
 	if len(args) != 3 {
 		return nil
 	}
-	return map[string]func(string, string) error{reverseArg: reverse, bareArg: bare}[args[0]]
+	return map[string]func(string, string) error{reverseArg: reverse, reverseH2Arg: reverseH2, bareArg: bare}[args[0]]
 }
 
 // reverse is the standard library's proxy as a process of its own.
 func reverse(addr, provider string) error {
+	return forward(addr, provider, &http.Transport{MaxIdleConnsPerHost: 10000, MaxIdleConns: 10000})
+}
+
+// reverseH2 speaks HTTP/2 in clear to the provider.
+func reverseH2(addr, provider string) error {
+	t := &http.Transport{Protocols: new(http.Protocols)}
+	t.Protocols.SetUnencryptedHTTP2(true)
+	return forward(addr, provider, t)
+}
+
+func forward(addr, provider string, t http.RoundTripper) error {
 	p := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: provider}) },
 		FlushInterval: -1,
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 10000, MaxIdleConns: 10000},
+		Transport:     t,
 	}
 	return (&http.Server{Addr: addr, Handler: p, ReadHeaderTimeout: 10 * time.Second}).ListenAndServe()
 }
