@@ -109,10 +109,14 @@ func Heal(ctx context.Context, size Healing, peers []Peer, log io.Writer) (all [
 	return all, nil
 }
 
-// script cuts one turn; its continuation comes without a pace, so that the tail that it is
-// asked to repeat takes no time.
+// unpaced has a continuation come without a pace, so that the tail that it is asked to
+// repeat takes no time. Over HTTP/2 turns that nobody cuts need it, too: they share the
+// connection of one that is cut.
+const unpaced = "attempt 2+: pace 0s"
+
+// script cuts one turn.
 func (z Healing) script(k cause) string {
-	return fmt.Sprintf("attempt 1: %s after event %d\nattempt 2+: pace 0s", k.fault, z.After)
+	return fmt.Sprintf("attempt 1: %s after event %d\n%s", k.fault, z.After, unpaced)
 }
 
 func (z Healing) heal(ctx context.Context, k cause, p Peer) (h Healed, err error) {
@@ -123,7 +127,7 @@ func (z Healing) heal(ctx context.Context, k cause, p Peer) (h Healed, err error
 	defer s.close()
 	turns, err := s.play(ctx, func(n int) string {
 		if n%z.Every > 0 {
-			return ""
+			return unpaced
 		}
 		return z.script(k)
 	})
