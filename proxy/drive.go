@@ -196,11 +196,13 @@ func (d *drive) persist() {
 		}
 		return
 	}
-	cancel := d.fx.Cancel
+	cancel, ends := d.fx.Cancel, d.m.Done() || d.fx.Turn != nil
 	if !d.m.Done() {
 		d.step(relay.Stop{Reason: reasonFenced})
-		d.fx.Cancel = d.fx.Cancel || cancel
-		d.fx.Persist = relay.Persist{}
+		cancel = d.fx.Cancel || cancel
+		d.fx.Cancel, d.fx.Persist = cancel, relay.Persist{}
+	}
+	if !ends {
 		return
 	}
 	// The machine has ended the turn; its end must not reach this client.

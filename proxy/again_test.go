@@ -1,0 +1,479 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/filestore"
+	"github.com/unbroken-llm/unbroken/ledger"
+	"github.com/unbroken-llm/unbroken/redisstore"
+	"github.com/unbroken-llm/unbroken/turn"
+)
+
+// ledgers are the stores that a ledger is kept in, for several servers to share.
+var ledgers = []struct {
+	name string
+	open func(t *testing.T) ledger.Store
+}{
+	{"memory", func(*testing.T) ledger.Store {
+		return ledger.NewMemory(ledger.MemoryConfig{Clock: time.Now})
+	}},
+	{"file", func(t *testing.T) ledger.Store {
+		s, err := filestore.Open(filestore.Config{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		return s.Runs()
+	}},
+	{"redis", func(t *testing.T) ledger.Store {
+		o, err := redisstore.ParseURL("redis://" + miniredis.RunT(t).Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := redisstore.Open(redisstore.Config{Server: o, Timeout: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close(context.Background()) })
+		return s.Runs()
+	}},
+}
+
+// way is one server's way to a shared ledger. around is called with each save, which it
+// makes; nothing is asked any more of the ledger of a server that is cut off.
+type way struct {
+	ledger.Store
+	cut    atomic.Bool
+	around func(r *ledger.Run, save func() error) error
+}
+
+func (w *way) Load(ctx context.Context, key ledger.RunKey) (ledger.Stored, error) {
+	if w.cut.Load() {
+		return ledger.Stored{}, ledger.ErrUnavailable
+	}
+	return w.Store.Load(ctx, key)
+}
+
+func (w *way) Save(ctx context.Context, key ledger.RunKey, scope checkpoint.Scope, r *ledger.Run, expect uint64) error {
+	save := func() error {
+		if w.cut.Load() {
+			return ledger.ErrUnavailable
+		}
+		return w.Store.Save(ctx, key, scope, r, expect)
+	}
+	if w.around == nil {
+		return save()
+	}
+	return w.around(r, save)
+}
+
+// agency is an agent's run over several servers that share their stores.
+type agency struct {
+	*testing.T
+	l     ledger.Store
+	who   checkpoint.Scope
+	turns *common
+}
+
+// server is one more of them.
+func (a *agency) server(p *provider) (*proxied, *view, *way) {
+	w := &way{Store: a.l}
+	s, v := replica(a.T, p, a.turns, withGemini(p), func(c *Config) { c.Ledger, c.AckWait = w, time.Minute })
+	a.who, _ = s.ScopeOf(http.Header{"Authorization": {"Bearer ann"}})
+	return s, v, w
+}
+
+// tell has the application tell of its run.
+func (a *agency) tell(id checkpoint.RunID, acts ...ledger.Act) {
+	a.Helper()
+	for i, act := range acts {
+		e := ledger.Entry{At: time.Now(), Key: "key", Do: act}
+		if r := a.run(id); r != nil {
+			e.Fence = r.Fence
+		}
+		if _, _, err := ledger.Append(a.Context(), a.l, ledger.Key(a.who, id), a.who, e); err != nil {
+			a.Fatalf("%d: %v", i, err)
+		}
+	}
+}
+
+func (a *agency) run(id checkpoint.RunID) *ledger.Run {
+	a.Helper()
+	got, err := a.l.Load(a.Context(), ledger.Key(a.who, id))
+	if err != nil && got.Run != nil {
+		a.Fatal(err)
+	}
+	return got.Run
+}
+
+// all is everything that the ledger holds.
+func (a *agency) all() (said string) {
+	a.Helper()
+	keys, err := a.l.Recent(a.Context(), 100)
+	if err != nil {
+		a.Fatal(err)
+	}
+	for _, k := range keys {
+		got, err := a.l.Load(a.Context(), k)
+		if err != nil {
+			a.Fatal(err)
+		}
+		said += string(ledger.Encode(got.Run)) + "\n"
+	}
+	return said
+}
+
+// whose is how an application has its run.
+type whose struct {
+	name    string
+	declare []ledger.Act
+}
+
+var owners = []whose{
+	{"nobody's", nil},
+	{"claimed", []ledger.Act{ledger.Begin{ID: "job-7"}, ledger.Claim{}}},
+	{"reported", []ledger.Act{ledger.Begin{ID: "job-7"}, ledger.Claim{}, ledger.Declare{Reports: true}}},
+}
+
+// TestAServerIsKilledBetweenCheckpointAndLedger: the turn is replayed, and who replays it
+// tells the ledger, so that the run has it once, with the calls that the client has. It
+// was generated anew, and the first batch, which nobody could be given any more, was given
+// up.
+func TestAServerIsKilledBetweenCheckpointAndLedger(t *testing.T) {
+	for _, store := range ledgers {
+		for i, c := range dialogues {
+			if i > 0 && store.name != "memory" {
+				continue
+			}
+			for _, owner := range owners {
+				for _, step := range []int{1, 2} {
+					for _, when := range []string{"before the ledger has it", "when the ledger has it"} {
+						for _, how := range []string{"taken over", "followed"} {
+							k := killing{&c, owner, step, when[0] == 'b', how == "followed"}
+							t.Run(fmt.Sprintf("%s, %s, %s, turn %d, %s, %s", store.name, c.name, owner.name, step, when, how), func(t *testing.T) {
+								t.Parallel()
+								k.play(&agency{T: t, l: store.open(t), turns: newCommon()})
+							})
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// killing is where a server is killed.
+type killing struct {
+	c        *dialogue
+	owner    whose
+	step     int  // the turn whose end is on its way
+	before   bool // the ledger has not got it
+	followed bool // its death is not known yet to who comes to the turn
+}
+
+func (k *killing) play(a *agency) {
+	const run = "X-Run-Id: job-7"
+	p := k.c.provider(a.T)
+	one, v, w := a.server(p)
+	two, _, _ := a.server(p)
+	a.tell("job-7", k.owner.declare...)
+	dead := make(chan struct{})
+	w.around = func(r *ledger.Run, save func() error) error {
+		if len(r.Steps) != k.step || w.cut.Load() {
+			return save()
+		}
+		if !k.before {
+			_ = save()
+		}
+		w.cut.Store(true)
+		defer close(dead)
+		if k.followed {
+			v.cut.Store(true)
+			one.dog.each(func(l *lifeline) { l.conn.Close() })
+		} else {
+			kill(one, v)
+		}
+		return ledger.ErrUnavailable
+	}
+	bodies := []string{k.c.withTools(k.c.first), k.c.withTools(k.c.plain(k.c.second))}
+	for _, body := range bodies[:k.step-1] {
+		k.c.ask(a.T, one, p, body, ann, run)
+	}
+	first := dial(a.T, one.addr).post(k.c.path, bodies[k.step-1], ann, run, "Connection: close")
+	within(a.T, "the server is killed", dead)
+	if b, _ := io.ReadAll(first.br); bytes.HasSuffix(b, []byte("\r\n0\r\n\r\n")) {
+		a.Fatalf("the end was told before the ledger had it: %s", b)
+	}
+	said, err := allOf(dial(a.T, two.addr).post(k.c.path, bodies[k.step-1], ann, run, "Connection: close").response())
+	if err != nil || k.step == 1 && !strings.Contains(said, "look") || k.step == 2 && !strings.Contains(said, "Fine.") {
+		a.Fatalf("%s, %v", said, err)
+	}
+	if p.hits() != k.step {
+		a.Errorf("the provider was asked %d times, want %d", p.hits(), k.step)
+	}
+	r := a.run("job-7")
+	if n := strings.Count(a.all(), "\n"); n != 1 || r == nil || len(r.Steps) != k.step || len(r.Flags)+len(r.Pending) != 0 {
+		a.Fatalf("%d runs: %s", n, a.all())
+	}
+	batch := r.Steps[0].Calls
+	switch {
+	case len(batch) != 1 || batch[0].ID != "c1":
+		a.Errorf("the batch is %+v", batch)
+	case k.step == 1 && (r.Open() == nil || batch[0].State != ledger.Requested):
+		a.Errorf("the batch is not to be executed: %s", ledger.Encode(r))
+	case k.step == 2 && (r.State != ledger.Ended || r.Cause != ledger.Completed || batch[0].State != ledger.Done):
+		a.Errorf("the run has not ended: %s", ledger.Encode(r))
+	}
+}
+
+// TestAnOldTurnIsReplayedInSilence: a client that asks once more for a turn behind which
+// the run is long gone gets it, and the ledger stays as it is.
+func TestAnOldTurnIsReplayedInSilence(t *testing.T) {
+	c := dialogues[0]
+	const run = "X-Run-Id: job-7"
+	call := func(n int) []string {
+		return []string{oc(""), chatCall(0, fmt.Sprint("c", n), "look", `{"at":1}`), fr("tool_calls"), done}
+	}
+	// ask is what is asked for behind n turns whose calls were answered.
+	ask := func(n int) string {
+		b := strings.TrimSuffix(c.first, "]}")
+		for i := range n {
+			b += fmt.Sprintf(`,{"role":"assistant","content":null,"tool_calls":[{"id":"c%d","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]},{"role":"tool","tool_call_id":"c%d","content":"seen"}`, i+1, i+1)
+		}
+		return c.withTools(b + "]}")
+	}
+	for _, owner := range owners {
+		for _, settled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, last batch settled %t", owner.name, settled), func(t *testing.T) {
+				a := &agency{T: t, l: ledgers[0].open(t), turns: newCommon()}
+				turns := make([]func(*asked), 4)
+				for n := range turns {
+					turns[n] = func(a *asked) { a.stream(); a.chunks(call(n + 1)...); a.end() }
+				}
+				p := newProvider(t, turns...)
+				one, _, _ := a.server(p)
+				two, _, _ := a.server(p)
+				a.tell("job-7", owner.declare...)
+				for n := range turns {
+					c.ask(t, one, p, ask(n), ann, run)
+				}
+				if settled {
+					a.tell("job-7", ledger.Result{Call: "c4", Digest: ledger.Sum([]byte("seen"))})
+				}
+				eventually(t, "all turns are let go of", func() bool { return one.Stats().Live == 0 })
+				was := a.all()
+				for n := range turns {
+					for _, s := range []*proxied{one, two} {
+						said, err := allOf(dial(t, s.addr).post(c.path, ask(n), ann, run, "Connection: close").response())
+						if err != nil || !strings.Contains(said, fmt.Sprint(`"c`, n+1, `"`)) {
+							t.Fatalf("turn %d: %s, %v", n+1, said, err)
+						}
+						if is := a.all(); is != was {
+							t.Fatalf("the replay of turn %d changed the ledger from\n%sto\n%s", n+1, was, is)
+						}
+					}
+				}
+				if p.hits() != len(turns) {
+					t.Errorf("the provider was asked %d times", p.hits())
+				}
+			})
+		}
+	}
+}
+
+// TestManyTellOfOneTurn: whoever drives it, and all who follow it, here and in another
+// process, tell the ledger of its end at the same time. It is one step. What makes the
+// client act stops all but the newest of them before its end.
+func TestManyTellOfOneTurn(t *testing.T) {
+	const connections = 5
+	for _, store := range ledgers {
+		for _, owner := range owners {
+			for _, m := range []manyTell{
+				{"with a call", []string{chatCall(0, "c1", "look", `{"at":1}`), fr("tool_calls"), done}, 2, ledger.Running},
+				{"without calls", []string{fr("stop"), done}, connections, ledger.Ended},
+			} {
+				t.Run(fmt.Sprintf("%s, %s, %s", store.name, owner.name, m.name), func(t *testing.T) {
+					t.Parallel()
+					m.play(&agency{T: t, l: store.open(t), turns: newCommon()}, &owner, connections)
+				})
+			}
+		}
+	}
+}
+
+// manyTell is a turn that several connections end at once, and what its run is then.
+type manyTell struct {
+	name  string
+	rest  []string
+	tell  int
+	state ledger.RunState
+}
+
+func (m *manyTell) play(a *agency, owner *whose, connections int) {
+	c := dialogues[0]
+	goOn := make(chan struct{})
+	p := newProvider(a.T, func(a *asked) {
+		a.stream()
+		a.chunks(oc("Let me look. "))
+		<-goOn
+		a.chunks(m.rest...)
+		a.end()
+	})
+	one, _, w1 := a.server(p)
+	two, _, w2 := a.server(p)
+	a.tell("job-7", owner.declare...)
+	// No step is saved before all who tell of it want to: each of them has read the run as
+	// it was before.
+	var gather sync.WaitGroup
+	gather.Add(m.tell)
+	var came atomic.Int32
+	w1.around = func(r *ledger.Run, save func() error) error {
+		if r.Last() != nil && came.Add(1) <= int32(m.tell) {
+			gather.Done()
+			gather.Wait()
+		}
+		return save()
+	}
+	w2.around = w1.around
+	var ends sync.WaitGroup
+	var whole atomic.Int32
+	for i := range connections {
+		res := dial(a.T, []*proxied{one, two}[i%2].addr).post(c.path, c.withTools(c.first), ann, "X-Run-Id: job-7", "Connection: close").response()
+		until(a.T, res.Body, "look. ")
+		ends.Go(func() {
+			if _, err := allOf(res); err == nil {
+				whole.Add(1)
+			}
+		})
+	}
+	close(goOn)
+	ends.Wait()
+	if n := whole.Load(); n != 1 || p.hits() != 1 {
+		a.Errorf("%d connections have the turn; the provider was asked %d times", n, p.hits())
+	}
+	r := a.run("job-7")
+	if n := strings.Count(a.all(), "\n"); n != 1 || len(r.Steps) != 1 || r.State != m.state || len(r.Flags)+len(r.Pending) != 0 {
+		a.Errorf("%d runs: %s", n, a.all())
+	}
+	if open := r.Open(); m.state == ledger.Running && (open == nil || open.Calls[0].State != ledger.Requested) {
+		a.Errorf("the batch is not to be executed: %s", ledger.Encode(r))
+	}
+}
+
+// TestTheCheckpointHasTheEndFirst, and a checkpoint store that hangs leaves the ledger half
+// of the time.
+func TestTheCheckpointHasTheEndFirst(t *testing.T) {
+	c := dialogues[0]
+	ends := func(log []byte) bool {
+		said, err := turn.Replay(log)
+		return err == nil && said.Finished()
+	}
+	t.Run("in time", func(t *testing.T) {
+		a := &agency{T: t, l: ledgers[0].open(t), turns: newCommon()}
+		p := c.provider(t)
+		s, v, _ := a.server(p)
+		var ahead, had atomic.Int32
+		v.after = func(key checkpoint.TurnKey) {
+			if rec, err := a.turns.Get(context.Background(), key); err == nil && ends(rec.Log) {
+				had.Add(1)
+				if got, err := a.l.Load(context.Background(), ledger.Key(a.who, "job-7")); err == nil && got.Run.Last() != nil {
+					ahead.Add(1)
+				}
+			}
+		}
+		c.ask(t, s, p, c.withTools(c.first), ann, "X-Run-Id: job-7")
+		if had.Load() == 0 || ahead.Load() != 0 {
+			t.Errorf("of %d writes of the end, %d came behind the ledger's", had.Load(), ahead.Load())
+		}
+	})
+	t.Run("in no time", func(t *testing.T) {
+		goOn := make(chan struct{})
+		p := newProvider(t, func(a *asked) {
+			a.stream()
+			a.chunks(oc("Let me look. "))
+			<-goOn
+			a.chunks(fr("stop"), done)
+			a.end()
+		})
+		b := &books{T: t, Memory: ledger.NewMemory(ledger.MemoryConfig{Clock: time.Now})}
+		st, with := stored()
+		defer st.Wake()
+		s := start(t, p, with, patient(b))
+		s.ackClock = func(most time.Duration) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(context.Background())
+			if most < time.Minute { // half of what patient allows
+				cancel()
+			}
+			return ctx, cancel
+		}
+		res := dial(t, s.addr).post(c.path, c.withTools(c.first), ann, "X-Run-Id: job-7", "Connection: close").response()
+		until(t, res.Body, "look. ")
+		st.Sleep()
+		close(goOn)
+		eventually(t, "the ledger has the turn", func() bool { return len(b.runs()) == 1 && b.only().Last() != nil })
+		st.Wake()
+		if said, err := allOf(res); err != nil || !strings.Contains(said, "[DONE]") {
+			t.Errorf("%s, %v", said, err)
+		}
+	})
+}
+
+// usurped is a store in which a turn is taken over when its end is written.
+type usurped struct{ *view }
+
+func (u usurped) Append(ctx context.Context, f checkpoint.Fence, at int64, p []byte) error {
+	if rec, err := u.common.Get(ctx, f.Key); err == nil {
+		if said, err := turn.Replay(append(rec.Log, p...)); err == nil && said.Finished() {
+			u.mu.Lock()
+			u.dead[rec.Owner] = true
+			u.mu.Unlock()
+			if _, _, err := u.common.Claim(ctx, f.Key, "a newer owner", checkpoint.Record{}); err != nil {
+				return err
+			}
+		}
+	}
+	return u.view.Append(ctx, f, at, p)
+}
+
+// TestTheEndOfATurnThatWasTakenOver is not the ledger's: its newer owner has another. It
+// was committed, as a batch that nobody had.
+func TestTheEndOfATurnThatWasTakenOver(t *testing.T) {
+	c := dialogues[0]
+	a := &agency{T: t, l: ledgers[0].open(t), turns: newCommon()}
+	goOn := make(chan struct{})
+	p := newProvider(t, func(a *asked) {
+		a.stream()
+		a.chunks(oc("Let me look. "))
+		<-goOn
+		a.chunks(c.broken[1], fr("tool_calls"), done)
+		a.end()
+	})
+	s := start(t, p, func(cfg *Config) {
+		cfg.Store, cfg.ScopeKey = usurped{&view{common: a.turns}}, []byte("shared by all")
+		cfg.Ledger, cfg.AckWait = a.l, time.Minute
+	})
+	a.who, _ = s.ScopeOf(http.Header{"Authorization": {"Bearer ann"}})
+	a.tell("job-7", owners[1].declare...)
+	res := dial(t, s.addr).post(c.path, c.withTools(c.first), ann, "X-Run-Id: job-7", "Connection: close").response()
+	until(t, res.Body, "look. ")
+	close(goOn)
+	if said, err := allOf(res); err == nil || !strings.Contains(said, "newer connection") {
+		t.Fatalf("%s, %v", said, err)
+	}
+	_ = s.Shutdown(t.Context()) // all that was to be told was told
+	if r := a.run("job-7"); len(r.Steps) != 0 || len(r.Pending) != 1 {
+		t.Errorf("%s", ledger.Encode(r))
+	}
+}
