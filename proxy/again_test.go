@@ -255,24 +255,45 @@ func TestAnOldTurnIsReplayedInSilence(t *testing.T) {
 		return c.withTools(b + "]}")
 	}
 	for _, owner := range owners {
-		for _, settled := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, last batch settled %t", owner.name, settled), func(t *testing.T) {
+		for _, tt := range []struct {
+			name          string
+			settled, lost bool // the last batch; the end of the second turn, which never got there
+		}{
+			{"a batch is open", false, false}, {"no batch is open", true, false},
+			{"a batch is open, the ledger lacks a turn", false, true}, {"no batch is open, the ledger lacks a turn", true, true},
+		} {
+			if tt.lost && owner.declare == nil {
+				continue // what goes on from a turn that it lacks is another run
+			}
+			t.Run(owner.name+", "+tt.name, func(t *testing.T) {
 				a := &agency{T: t, l: ledgers[0].open(t), turns: newCommon()}
 				turns := make([]func(*asked), 4)
 				for n := range turns {
 					turns[n] = func(a *asked) { a.stream(); a.chunks(call(n + 1)...); a.end() }
 				}
 				p := newProvider(t, turns...)
-				one, _, _ := a.server(p)
+				one, _, w := a.server(p)
 				two, _, _ := a.server(p)
 				a.tell("job-7", owner.declare...)
+				var away atomic.Bool
+				w.around = func(r *ledger.Run, save func() error) error {
+					if away.Load() && len(r.Steps) == 2 {
+						return ledger.ErrUnavailable
+					}
+					return save()
+				}
 				for n := range turns {
+					away.Store(tt.lost && n == 1)
 					c.ask(t, one, p, ask(n), ann, run)
 				}
-				if settled {
+				if tt.settled {
 					a.tell("job-7", ledger.Result{Call: "c4", Digest: ledger.Sum([]byte("seen"))})
 				}
-				eventually(t, "all turns are let go of", func() bool { return one.Stats().Live == 0 })
+				eventually(t, "all turns are let go of, and none is missed", func() bool {
+					one.missed.mu.Lock()
+					defer one.missed.mu.Unlock()
+					return one.Stats().Live == 0 && !one.missed.on
+				})
 				was := a.all()
 				for n := range turns {
 					for _, s := range []*proxied{one, two} {
@@ -452,13 +473,14 @@ func (u usurped) Append(ctx context.Context, f checkpoint.Fence, at int64, p []b
 func TestTheEndOfATurnThatWasTakenOver(t *testing.T) {
 	c := dialogues[0]
 	a := &agency{T: t, l: ledgers[0].open(t), turns: newCommon()}
-	goOn := make(chan struct{})
+	goOn, never := make(chan struct{}), make(chan struct{})
+	defer close(never)
 	p := newProvider(t, func(a *asked) {
 		a.stream()
 		a.chunks(oc("Let me look. "))
 		<-goOn
-		a.chunks(c.broken[1], fr("tool_calls"), done)
-		a.end()
+		a.chunks(c.broken[1], fr("tool_calls"))
+		<-never // what follows the end of a turn is not waited for
 	})
 	s := start(t, p, func(cfg *Config) {
 		cfg.Store, cfg.ScopeKey = usurped{&view{common: a.turns}}, []byte("shared by all")
