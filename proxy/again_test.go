@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,8 +119,8 @@ func (a *agency) run(id checkpoint.RunID) *ledger.Run {
 	return got.Run
 }
 
-// all is everything that the ledger holds.
-func (a *agency) all() (said string) {
+// runs are all runs, the last written first.
+func (a *agency) runs() (out []*ledger.Run) {
 	a.Helper()
 	keys, err := a.l.Recent(a.Context(), 100)
 	if err != nil {
@@ -130,9 +131,29 @@ func (a *agency) all() (said string) {
 		if err != nil {
 			a.Fatal(err)
 		}
-		said += string(ledger.Encode(got.Run)) + "\n"
+		out = append(out, got.Run)
+	}
+	return out
+}
+
+// all is everything that the ledger holds.
+func (a *agency) all() (said string) {
+	a.Helper()
+	for _, r := range a.runs() {
+		said += string(ledger.Encode(r)) + "\n"
 	}
 	return said
+}
+
+// steps are the histories that all steps answer.
+func (a *agency) steps() (out []string) {
+	a.Helper()
+	for _, r := range a.runs() {
+		for _, s := range r.Steps {
+			out = append(out, s.Lineage)
+		}
+	}
+	return out
 }
 
 // whose is how an application has its run.
@@ -158,11 +179,17 @@ func TestAServerIsKilledBetweenCheckpointAndLedger(t *testing.T) {
 				continue
 			}
 			for _, owner := range owners {
-				for _, step := range []int{1, 2} {
+				for turn := range 3 {
 					for _, when := range []string{"before the ledger has it", "when the ledger has it"} {
-						for _, how := range []string{"taken over", "followed"} {
-							k := killing{&c, owner, step, when[0] == 'b', how == "followed"}
-							t.Run(fmt.Sprintf("%s, %s, %s, turn %d, %s, %s", store.name, c.name, owner.name, step, when, how), func(t *testing.T) {
+						for _, how := range []string{"taken over", "followed", "adopted"} {
+							if how == "adopted" && owner.declare != nil {
+								continue // the run has a name
+							}
+							k := killing{
+								c: &c, owner: owner, turn: turn, before: when[0] == 'b', how: how,
+								asks: []string{c.withTools(c.first), c.withTools(c.plain(c.second)), c.withTools(c.plain(c.last()))},
+							}
+							t.Run(fmt.Sprintf("%s, %s, %s, turn %d, %s, %s", store.name, c.name, owner.name, turn+1, when, how), func(t *testing.T) {
 								t.Parallel()
 								k.play(&agency{T: t, l: store.open(t), turns: newCommon()})
 							})
@@ -174,24 +201,51 @@ func TestAServerIsKilledBetweenCheckpointAndLedger(t *testing.T) {
 	}
 }
 
+// TestAHistoryThatWasCompacted is none of the run's, whose application owns it all the
+// same: who replays its turn knows that the run lacks it by what was noted before.
+func TestAHistoryThatWasCompacted(t *testing.T) {
+	c := dialogues[0]
+	for _, owner := range owners[1:] {
+		t.Run(owner.name, func(t *testing.T) {
+			k := killing{
+				c: &c, owner: owner, turn: 1, before: true, how: "followed", settles: true,
+				asks: []string{c.withTools(c.first), c.withTools(strings.Replace(c.first, "Go", "In short", 1))},
+			}
+			k.play(&agency{T: t, l: ledgers[0].open(t), turns: newCommon()})
+		})
+	}
+}
+
 // killing is where a server is killed.
 type killing struct {
-	c        *dialogue
-	owner    whose
-	step     int  // the turn whose end is on its way
-	before   bool // the ledger has not got it
-	followed bool // its death is not known yet to who comes to the turn
+	c       *dialogue
+	owner   whose
+	asks    []string
+	settles bool   // the application tells the result of the call itself
+	turn    int    // whose end is on its way
+	before  bool   // the ledger has not got it
+	how     string // "followed": its death is not known yet to who comes to the turn
 }
 
 func (k *killing) play(a *agency) {
-	const run = "X-Run-Id: job-7"
+	run, again := "X-Run-Id: job-7", "X-Run-Id: job-7"
+	if k.how == "adopted" { // nothing but a retry's mark tells whose turn it is
+		run, again = "X-None: 1", "X-Stainless-Retry-Count: 1"
+	}
 	p := k.c.provider(a.T)
 	one, v, w := a.server(p)
 	two, _, _ := a.server(p)
 	a.tell("job-7", k.owner.declare...)
+	for i, body := range k.asks[:k.turn] {
+		k.c.ask(a.T, one, p, body, ann, run)
+		if k.settles && i == 0 {
+			a.tell("job-7", ledger.Result{Call: "c1", Digest: ledger.Sum([]byte("seen"))})
+		}
+	}
+	had := a.steps()
 	dead := make(chan struct{})
 	w.around = func(r *ledger.Run, save func() error) error {
-		if len(r.Steps) != k.step || w.cut.Load() {
+		if last := r.Last(); w.cut.Load() || last == nil || slices.Contains(had, last.Lineage) {
 			return save()
 		}
 		if !k.before {
@@ -199,7 +253,7 @@ func (k *killing) play(a *agency) {
 		}
 		w.cut.Store(true)
 		defer close(dead)
-		if k.followed {
+		if k.how == "followed" {
 			v.cut.Store(true)
 			one.dog.each(func(l *lifeline) { l.conn.Close() })
 		} else {
@@ -207,34 +261,44 @@ func (k *killing) play(a *agency) {
 		}
 		return ledger.ErrUnavailable
 	}
-	bodies := []string{k.c.withTools(k.c.first), k.c.withTools(k.c.plain(k.c.second))}
-	for _, body := range bodies[:k.step-1] {
-		k.c.ask(a.T, one, p, body, ann, run)
-	}
-	first := dial(a.T, one.addr).post(k.c.path, bodies[k.step-1], ann, run, "Connection: close")
+	first := dial(a.T, one.addr).post(k.c.path, k.asks[k.turn], ann, run, "Connection: close")
 	within(a.T, "the server is killed", dead)
 	if b, _ := io.ReadAll(first.br); bytes.HasSuffix(b, []byte("\r\n0\r\n\r\n")) {
 		a.Fatalf("the end was told before the ledger had it: %s", b)
 	}
-	said, err := allOf(dial(a.T, two.addr).post(k.c.path, bodies[k.step-1], ann, run, "Connection: close").response())
-	if err != nil || k.step == 1 && !strings.Contains(said, "look") || k.step == 2 && !strings.Contains(said, "Fine.") {
+	said, err := allOf(dial(a.T, two.addr).post(k.c.path, k.asks[k.turn], ann, again, "Connection: close").response())
+	if err != nil || k.turn == 0 && !strings.Contains(said, "look") || k.turn > 0 && !strings.Contains(said, "Fine.") {
 		a.Fatalf("%s, %v", said, err)
 	}
-	if p.hits() != k.step {
-		a.Errorf("the provider was asked %d times, want %d", p.hits(), k.step)
+	if p.hits() != k.turn+1 {
+		a.Errorf("the provider was asked %d times, want %d", p.hits(), k.turn+1)
 	}
-	r := a.run("job-7")
-	if n := strings.Count(a.all(), "\n"); n != 1 || r == nil || len(r.Steps) != k.step || len(r.Flags)+len(r.Pending) != 0 {
-		a.Fatalf("%d runs: %s", n, a.all())
+	k.judge(a)
+}
+
+// judge looks at what the ledger has in the end: each turn once. The first has a call, the
+// second ends the run, and the third is of another that goes on from it.
+func (k *killing) judge(a *agency) {
+	all := a.runs()
+	if n := 1 + k.turn/2; len(all) != n || len(a.steps()) != k.turn+1 {
+		a.Fatalf("%d runs, want %d: %s", len(all), n, a.all())
 	}
+	for _, r := range all {
+		if len(r.Flags)+len(r.Pending) != 0 {
+			a.Errorf("the run has oddities: %s", ledger.Encode(r))
+		}
+	}
+	r := all[len(all)-1]
 	batch := r.Steps[0].Calls
 	switch {
 	case len(batch) != 1 || batch[0].ID != "c1":
 		a.Errorf("the batch is %+v", batch)
-	case k.step == 1 && (r.Open() == nil || batch[0].State != ledger.Requested):
+	case k.turn == 0 && (r.Open() == nil || batch[0].State != ledger.Requested):
 		a.Errorf("the batch is not to be executed: %s", ledger.Encode(r))
-	case k.step == 2 && (r.State != ledger.Ended || r.Cause != ledger.Completed || batch[0].State != ledger.Done):
+	case k.turn > 0 && (r.State != ledger.Ended || r.Cause != ledger.Completed || batch[0].State != ledger.Done):
 		a.Errorf("the run has not ended: %s", ledger.Encode(r))
+	case k.turn == 2 && (all[0].Parent != r.ID || all[0].State != ledger.Ended):
+		a.Errorf("what goes on from it has not ended: %s", ledger.Encode(all[0]))
 	}
 }
 

@@ -205,7 +205,8 @@ func (d *drive) persist() {
 	if !ends {
 		return
 	}
-	// The machine has ended the turn; its end must not reach this client.
+	// The machine has ended the turn; its end must not reach this client. Nor must a
+	// terminator, which is what a turn that only waits for its own is stopped with.
 	d.tale.outcome = reasonFenced
 	d.fx = &relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.instead(newer)}
 }
