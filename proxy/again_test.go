@@ -91,7 +91,10 @@ type agency struct {
 // server is one more of them.
 func (a *agency) server(p *provider) (*proxied, *view, *way) {
 	w := &way{Store: a.l}
-	s, v := replica(a.T, p, a.turns, withGemini(p), func(c *Config) { c.Ledger, c.AckWait = w, time.Minute })
+	s, v := replica(a.T, p, a.turns, withGemini(p), func(c *Config) {
+		c.Ledger, c.AckWait = w, time.Minute
+		c.Relay.Grace = time.Millisecond // what follows a finish was never written by who was killed
+	})
 	a.who, _ = s.ScopeOf(http.Header{"Authorization": {"Bearer ann"}})
 	return s, v, w
 }
