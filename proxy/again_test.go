@@ -219,6 +219,27 @@ func TestAHistoryThatWasCompacted(t *testing.T) {
 	}
 }
 
+// TestAReplayTellsWhatItsRequestAnswers: the server that died had heard of the results, and
+// could tell nobody of them. Without them the batch before the turn stood open.
+func TestAReplayTellsWhatItsRequestAnswers(t *testing.T) {
+	c := dialogues[0]
+	for _, owner := range owners {
+		t.Run(owner.name, func(t *testing.T) {
+			k := killing{
+				c: &c, owner: owner, turn: 1, deaf: true,
+				asks: []string{c.withTools(c.first), c.withTools(c.plain(c.second))},
+			}
+			k.play(&agency{T: t, l: ledgers[0].open(t), turns: newCommon()})
+		})
+	}
+}
+
+// ended reports whether a checkpoint has the end of its turn.
+func ended(log []byte) bool {
+	said, err := turn.Replay(log)
+	return err == nil && said.Finished()
+}
+
 // killing is where a server is killed.
 type killing struct {
 	c       *dialogue
@@ -227,6 +248,7 @@ type killing struct {
 	settles bool   // the application tells the result of the call itself
 	turn    int    // whose end is on its way
 	before  bool   // the ledger has not got it
+	deaf    bool   // the ledger takes nothing from the time when the turn is asked for
 	how     string // "followed": its death is not known yet to who comes to the turn
 }
 
@@ -247,7 +269,18 @@ func (k *killing) play(a *agency) {
 	}
 	had := a.steps()
 	dead := make(chan struct{})
+	if k.deaf {
+		v.after = func(key checkpoint.TurnKey) {
+			if rec, err := a.turns.Get(context.Background(), key); err == nil && ended(rec.Log) && w.cut.CompareAndSwap(false, true) {
+				kill(one, v)
+				close(dead)
+			}
+		}
+	}
 	w.around = func(r *ledger.Run, save func() error) error {
+		if k.deaf {
+			return ledger.ErrUnavailable
+		}
 		if last := r.Last(); w.cut.Load() || last == nil || slices.Contains(had, last.Lineage) {
 			return save()
 		}
@@ -464,17 +497,13 @@ func (m *manyTell) play(a *agency, owner *whose, connections int) {
 // of the time.
 func TestTheCheckpointHasTheEndFirst(t *testing.T) {
 	c := dialogues[0]
-	ends := func(log []byte) bool {
-		said, err := turn.Replay(log)
-		return err == nil && said.Finished()
-	}
 	t.Run("in time", func(t *testing.T) {
 		a := &agency{T: t, l: ledgers[0].open(t), turns: newCommon()}
 		p := c.provider(t)
 		s, v, _ := a.server(p)
 		var ahead, had atomic.Int32
 		v.after = func(key checkpoint.TurnKey) {
-			if rec, err := a.turns.Get(context.Background(), key); err == nil && ends(rec.Log) {
+			if rec, err := a.turns.Get(context.Background(), key); err == nil && ended(rec.Log) {
 				had.Add(1)
 				if got, err := a.l.Load(context.Background(), ledger.Key(a.who, "job-7")); err == nil && got.Run.Last() != nil {
 					ahead.Add(1)
@@ -523,7 +552,7 @@ type usurped struct{ *view }
 
 func (u usurped) Append(ctx context.Context, f checkpoint.Fence, at int64, p []byte) error {
 	if rec, err := u.common.Get(ctx, f.Key); err == nil {
-		if said, err := turn.Replay(append(rec.Log, p...)); err == nil && said.Finished() {
+		if ended(append(rec.Log, p...)) {
 			u.mu.Lock()
 			u.dead[rec.Owner] = true
 			u.mu.Unlock()
