@@ -72,16 +72,21 @@ func TestTheSidecarIsKilledBetweenItsWrites(t *testing.T) {
 				way.listen(func() {
 					var k kept
 					if k.read(t.Context(), direct) == nil && tt.now(&k, turn) {
-						once.Do(func() { one.kill(); close(dead) })
+						once.Do(func() { close(dead); one.kill() })
 					}
 				})
 				e := &errand{T: t, at: side, agent: agent, dialect: "chat", id: fmt.Sprintf("written-%d-%d", i, turn), dir: t.TempDir()}
 				l := e.begin(nil)
 				select {
 				case <-dead:
-				case <-l.dead:
+				case <-l.dead: // of it, or the point was not reached
+				}
+				select {
+				case <-dead:
+				default:
 					t.Fatalf("the agent ended before the sidecar: exit %d, %s", l.status, l.log.String())
 				}
+				one.kill() // which may be under way
 				way.listen(func() {})
 				side.start()
 				if l.wait() == 1 { // the agent's client has had enough
