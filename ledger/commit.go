@@ -3,7 +3,7 @@ package ledger
 import "slices"
 
 func (w *writing) commit(a Commit) (Effect, error) {
-	if w.committed(a) {
+	if w.committed(a) || a.Again && !w.awaits(a) {
 		return Replayed, nil
 	}
 	if w.State == Ended {
@@ -46,11 +46,19 @@ func (w *writing) commit(a Commit) (Effect, error) {
 	return New, nil
 }
 
-// committed reports whether a is the last step once more. Without a lineage the
-// same message may come twice in a run, but not while its batch is open.
+// committed reports whether a is in the run: as its last step, or as one that it got
+// since it was asked for. Without a lineage the same message may come twice in a run,
+// but not while its batch is open.
 func (w *writing) committed(a Commit) bool {
-	s := w.Last()
-	if s == nil || s.Message != a.Message || s.Lineage != a.Lineage || a.Lineage == "" && s.Finalized && w.State != Ended {
+	if s := w.Last(); s != nil && s.says(a) && (a.Lineage != "" || !s.Finalized || w.State == Ended) {
+		return true
+	}
+	return a.Lineage != "" && slices.ContainsFunc(w.Steps, func(s Step) bool { return s.N > a.Since && s.says(a) })
+}
+
+// says reports whether a step is a's turn.
+func (s *Step) says(a Commit) bool {
+	if s.Message != a.Message || s.Lineage != a.Lineage {
 		return false
 	}
 	for _, c := range a.Calls {
@@ -59,6 +67,13 @@ func (w *writing) committed(a Commit) bool {
 		}
 	}
 	return true
+}
+
+// awaits reports whether a turn that may be old is the one that the run lacks.
+func (w *writing) awaits(a Commit) bool {
+	last := w.Last()
+	return w.State != Ended &&
+		(last == nil || last.Before(a.Prior) || a.Lineage != "" && slices.Contains(w.Pending, a.Lineage))
 }
 
 // sound refuses a step that makes no sense whatever the run.

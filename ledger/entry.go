@@ -68,6 +68,17 @@ type Commit struct {
 	// same history was asked for again and answered otherwise, before anything of the
 	// first answer was begun.
 	Supersede bool
+	// Since is how many steps the run had when the turn was asked for. One behind them
+	// with that lineage and message is this turn, however far the run has come since:
+	// two connections may tell of it.
+	Since int
+	// Again: the turn had ended before whoever tells of it came to it. It may have been
+	// told by the one that asked for it, and may be long past: only a run that awaits it
+	// takes it, which is one without steps, one that has its lineage pending, or one
+	// whose last step is Prior. Any other has it, or has gone past it; nothing changes.
+	Again bool
+	// Prior is the lineage of the turn that the request goes on from; empty: none.
+	Prior string
 }
 
 // Asked is a call as the model asked for it.
@@ -117,7 +128,12 @@ type Flag struct{ What string }
 
 // Infer notes, before the fact, that a turn of that lineage was asked for. Its end may
 // reach an application, and never the ledger: a store that is away, a sidecar that dies.
-type Infer struct{ Lineage string }
+type Infer struct {
+	Lineage string
+	// Again: the turn had ended before the writer came to it, and may be long past. A run
+	// that has a step of that lineage does not lack it.
+	Again bool
+}
 
 // Lapse takes that back: the inference ended, and nobody has a turn of it.
 type Lapse struct{ Lineage string }

@@ -15,7 +15,8 @@ func (w *writing) infer(a Infer) (Effect, error) {
 		return 0, refuse(ErrInvalid, w.Run, nil, "a lineage of %d bytes, 1 to %d", len(a.Lineage), MaxName)
 	case w.State == Ended:
 		return 0, refuse(ErrEnded, w.Run, nil, "%s", w.Cause)
-	case slices.Contains(w.Pending, a.Lineage), last != nil && last.Lineage == a.Lineage, slices.Contains(w.Pending, further):
+	case slices.Contains(w.Pending, a.Lineage), last != nil && last.Lineage == a.Lineage, slices.Contains(w.Pending, further),
+		a.Again && slices.ContainsFunc(w.Steps, func(s Step) bool { return s.Lineage == a.Lineage }):
 		return Replayed, nil
 	case len(w.Pending) == MaxPending-1:
 		a.Lineage = further

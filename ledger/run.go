@@ -3,6 +3,7 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"time"
 
@@ -220,6 +221,9 @@ func (s *Step) Lines() (out []string) {
 	}
 	return out
 }
+
+// Before reports whether a request that goes on from the turn prior goes on from s.
+func (s *Step) Before(prior string) bool { return prior != "" && slices.Contains(s.Lines(), prior) }
 
 // Open returns the step whose batch is not finalized; nil: there is none. It is
 // always the last one.

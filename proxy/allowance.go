@@ -43,27 +43,57 @@ func (w *allowance) waits(done <-chan struct{}) bool {
 	}
 }
 
-// leads waits for what is to be done before something else that is waited for, for half of
-// the time at most. It returns false if that was over first.
-func (w *allowance) leads(done <-chan struct{}) bool {
+// lead has something be begun behind something else that is waited for in the same time:
+// when that has been answered, or when half of the time is over, so that a store which
+// hangs leaves another one the other half.
+type lead struct {
+	// immutable
+	most  func(time.Duration) (context.Context, context.CancelFunc)
+	half  time.Duration
+	whole context.Context
+	done  chan struct{} // closed when what comes first is over
+
+	off bool // before done: there is nothing to be begun any more
+}
+
+func (w *allowance) lead() *lead {
+	return &lead{most: w.most, half: w.wait / 2, whole: w.left(), done: make(chan struct{})}
+}
+
+// over is told when what comes first has been answered or given up. Unless goOn, nothing
+// is to be begun behind it.
+func (l *lead) over(goOn bool) {
+	if l != nil {
+		l.off = !goOn
+		close(l.done)
+	}
+}
+
+// waits waits, in another goroutine, until it is time to begin; false: there is nothing
+// to be begun.
+func (l *lead) waits() bool {
+	if l == nil || l.answered() {
+		return l == nil || !l.off
+	}
+	if l.whole.Err() == nil {
+		half, cancel := l.most(l.half)
+		defer cancel()
+		select {
+		case <-l.done:
+		case <-half.Done():
+		case <-l.whole.Done():
+		}
+	}
+	return !l.answered() || !l.off
+}
+
+func (l *lead) answered() bool {
 	select {
-	case <-done:
+	case <-l.done:
 		return true
 	default:
-	}
-	whole := w.left()
-	if whole.Err() != nil {
 		return false
 	}
-	half, cancel := w.most(w.wait / 2)
-	defer cancel()
-	select {
-	case <-done:
-		return true
-	case <-half.Done():
-	case <-whole.Done():
-	}
-	return false
 }
 
 // look is for one more question to the checkpoint store, without which nothing may

@@ -88,7 +88,11 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	default:
 		d.m, d.fx = relay.New(cfg, req.speaks, req.asks, plain, d.now)
 	}
-	d.page = s.turnPage(req)
+	if d.fx.Again {
+		d.page = s.pageAgain(req)
+	} else {
+		d.page = s.turnPage(req)
+	}
 	d.observe()
 	return d
 }
@@ -170,19 +174,20 @@ func (d *drive) persist() {
 	if m := d.fx.Memo; m != nil {
 		d.srv.remember(d.req.under, d.srv.caller(d.req), d.srv.memos(d.req, d.told, m), &w)
 	}
-	var told <-chan struct{} // nil: there is nothing to be told
-	switch {
-	case d.page == nil:
-	case d.fx.Turn != nil:
-		told = d.page.commit(d.fx.Turn)
-	case d.fx.Answer:
-		told = d.page.learn(d.fx.Client)
+	// The checkpoint has the end of a turn before the ledger has it. Whoever dies between
+	// the two leaves a turn that can be replayed, and who replays it tells the ledger;
+	// the other way round the ledger had a batch that nobody could be given any more, so
+	// that the turn was asked for anew and took its place. And a turn that has a newer
+	// owner is his to tell. A checkpoint store that is slow must not make the ledger
+	// late: it is told when half of the time is over.
+	var first *lead
+	if d.log != nil && d.tail == nil && d.page != nil && (d.fx.Turn != nil || d.fx.Answer) {
+		first = w.lead()
 	}
-	// Whoever finds the checkpoint of a finished turn tells his client of it and commits
-	// nothing: the ledger has it first, unless it is slow.
-	led := told == nil || w.leads(told)
+	told := d.chronicle(first)
 	ours := d.tail != nil || d.log.persist(d.fx.Persist, &w)
-	if !led && !w.waits(told) {
+	first.over(ours)
+	if told != nil && ours && !w.waits(told) {
 		d.srv.counts.unacked.Add(1)
 	}
 	if ours {
@@ -191,14 +196,17 @@ func (d *drive) persist() {
 		}
 		return
 	}
-	cancel := d.fx.Cancel
+	cancel, ends := d.fx.Cancel, d.m.Done() || d.fx.Turn != nil
 	if !d.m.Done() {
 		d.step(relay.Stop{Reason: reasonFenced})
-		d.fx.Cancel = d.fx.Cancel || cancel
-		d.fx.Persist = relay.Persist{}
+		cancel = d.fx.Cancel || cancel
+		d.fx.Cancel, d.fx.Persist = cancel, relay.Persist{}
+	}
+	if !ends {
 		return
 	}
-	// The machine has ended the turn; its end must not reach this client.
+	// The machine has ended the turn; its end must not reach this client. Nor must a
+	// terminator, which is what a turn that only waits for its own is stopped with.
 	d.tale.outcome = reasonFenced
 	d.fx = &relay.Effects{Cancel: cancel, End: relay.Abort, Client: d.instead(newer)}
 }

@@ -214,7 +214,7 @@ func (d *drive) inherit() {
 	t := d.tail
 	d.tail = nil
 	d.m, d.fx = t.f.Resume(d.now)
-	d.page = d.srv.turnPage(d.req) // its end is ours to tell; a follower's is its driver's
+	d.page = d.srv.turnPage(d.req) // its end is ours to tell
 	d.observe()
 }
 

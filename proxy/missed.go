@@ -34,6 +34,7 @@ type missed struct {
 type lostTurn struct {
 	who     checkpoint.Scope
 	lineage string
+	again   bool // it had ended before it was to be told, and may be long past
 }
 
 // note remembers whether the last turn of a run was taken.
@@ -45,6 +46,7 @@ func (m *missed) note(s *Server, key ledger.RunKey, turn lostTurn, err error) {
 	case err == nil:
 		delete(m.runs, key)
 	case errors.As(err, &no): // the ledger answered
+	case turn.again && m.lacks(key): // which is newer, and of which more is known
 	case len(m.runs) >= maxMissed:
 		m.all = true
 	default:
@@ -68,7 +70,7 @@ func (m *missed) record(l ledger.Store) (done bool) {
 			return true
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), storeWait)
-		err := m.tell(ctx, l, key, turn, ledger.Infer{Lineage: turn.lineage})
+		err := m.tell(ctx, l, key, turn, ledger.Infer{Lineage: turn.lineage, Again: turn.again})
 		if err == nil && !m.told(key, turn) {
 			// A later turn of the run was taken meanwhile, and with it the application
 			// has gone past this one.
@@ -115,11 +117,16 @@ func (m *missed) told(key ledger.RunKey, turn lostTurn) bool {
 	return was
 }
 
+// lacks reports whether a run is known to lack a turn; m.mu is held.
+func (m *missed) lacks(key ledger.RunKey) bool {
+	_, has := m.runs[key]
+	return has
+}
+
 func (m *missed) has(key ledger.RunKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, has := m.runs[key]
-	return m.all || has
+	return m.all || m.lacks(key)
 }
 
 // doubting is the ledger as others may see it.

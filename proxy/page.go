@@ -32,6 +32,7 @@ type page struct {
 	past  dialect.History
 	came  bool // arrive has come to its end
 	noted bool // the run knows that the turn was asked for
+	since int  // how many steps the run had then
 	run   *ledger.Run
 	key   ledger.RunKey
 	id    checkpoint.RunID
@@ -50,6 +51,23 @@ const branchMark = "~"
 // caller that can neither be told apart nor named its run, and of requests in which
 // no tool plays a part.
 func (s *Server) turnPage(r *request) *page {
+	p := s.newPage(r)
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock() // the end of the turn waits for its beginning
+	s.behind(func(ctx context.Context) {
+		defer p.mu.Unlock()
+		// A long history takes milliseconds to read: the request is on its way
+		// meanwhile.
+		p.past = p.teach.History(r.plain)
+		p.told(p.arrive(ctx, true))
+	})
+	return p
+}
+
+// newPage is a page on which nothing stands yet.
+func (s *Server) newPage(r *request) *page {
 	h, ok := r.speaks.(dialect.Historian)
 	if s.ledger == nil || !ok || !r.runNamed() && !r.asks.Tools && !r.answers {
 		return nil
@@ -58,16 +76,7 @@ func (s *Server) turnPage(r *request) *page {
 	if !r.runNamed() && who == (checkpoint.Scope{}) {
 		return nil
 	}
-	p := &page{srv: s, req: r, who: who, teach: h}
-	p.mu.Lock() // the end of the turn waits for its beginning
-	s.behind(func(ctx context.Context) {
-		defer p.mu.Unlock()
-		// A long history takes milliseconds to read: the request is on its way
-		// meanwhile.
-		p.past = h.History(r.plain)
-		p.told(p.arrive(ctx, true))
-	})
-	return p
+	return &page{srv: s, req: r, who: who, teach: h}
 }
 
 // runNamed reports whether the caller named its run: an Idempotency-Key names one turn.
@@ -83,21 +92,28 @@ func (p *page) told(err error) {
 
 // tell appends an entry of the sidecar's.
 func (p *page) tell(ctx context.Context, a ledger.Act) (*ledger.Run, error) {
+	r, _, err := p.entry(ctx, a)
+	return r, err
+}
+
+func (p *page) entry(ctx context.Context, a ledger.Act) (*ledger.Run, ledger.Effect, error) {
 	e := ledger.Entry{At: time.Now(), Do: a}
 	if c, ok := a.(ledger.Commit); ok && c.Supersede {
 		e.Expect = p.run.Version // nothing of it was begun: if that is so still
 	}
-	r, _, err := ledger.Append(ctx, p.srv.ledger, p.key, p.who, e)
+	r, effect, err := ledger.Append(ctx, p.srv.ledger, p.key, p.who, e)
 	if errors.Is(err, ledger.ErrUnconfirmed) {
 		err = nil // it is written; whether it lasts is for those to know who act on it
 	}
-	return r, err
+	return r, effect, err
 }
 
 // arrive finds the run that the request goes on with, and tells it the results. asks:
 // the turn is to come, of which the run is told first: whoever reads it before the turn
 // is recorded, or after the process died that was to do so, must not take it for one
-// that waits to be asked. An application that reports needs no such word.
+// that waits to be asked. An application that reports needs no such word, unless its
+// history is none of the run's (it was compacted, say): then by nothing else is a turn
+// known that the run lacks, to whoever comes to it after that process died.
 func (p *page) arrive(ctx context.Context, asks bool) error {
 	r, err := p.find(ctx)
 	switch {
@@ -112,7 +128,10 @@ func (p *page) arrive(ctx context.Context, asks bool) error {
 		return nil
 	}
 	p.run = r
-	if asks && !r.Reports {
+	if asks {
+		p.since = r.Dropped + len(r.Steps)
+	}
+	if last := r.Last(); asks && (!r.Reports || last != nil && !(p.past.HasPrior && last.Before(lineage(p.past.Prior)))) {
 		if p.run, err = p.tell(ctx, ledger.Infer{Lineage: lineage(p.past.Now)}); err != nil {
 			return err
 		}
@@ -128,14 +147,16 @@ func (p *page) arrive(ctx context.Context, asks bool) error {
 	return err // or the turn of the open batch is asked for once more
 }
 
-// results tells what the request answers of the open batch.
+// results tells what the request answers of the open batch. Its calls are named by their
+// operations: ids may repeat in a later step, which another connection commits meanwhile.
 func (p *page) results(ctx context.Context) error {
 	round := p.past.Latest()
 	for i, id := range numbered(round.Calls) {
-		if !awaits(p.run.Open(), id) {
+		call := awaits(p.run.Open(), id)
+		if call == nil {
 			continue
 		}
-		after, err := p.tell(ctx, ledger.Result{Call: id, Digest: digestOf(round, i)})
+		after, err := p.tell(ctx, ledger.Result{Call: call.Op, Digest: digestOf(round, i)})
 		if err != nil {
 			return err
 		}
@@ -159,14 +180,11 @@ func (p *page) find(ctx context.Context) (*ledger.Run, error) {
 	if !p.req.runNamed() {
 		return nil, nil
 	}
-	got, err := p.srv.ledger.Load(ctx, p.key)
-	switch {
-	case errors.Is(err, ledger.ErrNotFound):
-		return nil, nil
-	case err != nil:
+	switch r, err := p.load(ctx); {
+	case err != nil || r == nil:
 		return nil, err
-	case got.Run.Fence != 0 && got.Run.State != ledger.Ended || got.Run.Last() == nil:
-		return got.Run, nil
+	case r.Fence != 0 && r.State != ledger.Ended || r.Last() == nil:
+		return r, nil
 	}
 	// Somebody else's history under the same name: another branch.
 	p.beside(p.id)
@@ -203,11 +221,32 @@ func (p *page) extended(ctx context.Context) (*ledger.Run, error) {
 	return nil, nil
 }
 
-// commit tells the ledger that the turn has ended. done is closed when it is told,
-// which is waited for a moment: an application may ask for the batch as soon as it has
-// it.
-func (p *page) commit(said *turn.Snapshot) (done <-chan struct{}) {
+// commit tells the ledger that the turn has ended, when first lets it. done is closed
+// when it is told, which is waited for a moment: an application may ask for the batch as
+// soon as it has it.
+func (p *page) commit(said *turn.Snapshot, first *lead) (done <-chan struct{}) {
 	p.settled = true
+	c := p.step(said)
+	told := make(chan struct{})
+	p.srv.behindLed(first, func(ctx context.Context, ours bool) {
+		defer close(told)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !ours {
+			// Another connection has taken the turn over, and its end is not this one.
+			p.unread()
+			return
+		}
+		c.Lineage, c.Since = lineage(p.past.Now), p.since
+		err := p.end(ctx, c)
+		p.missing(err)
+		p.told(err)
+	})
+	return told
+}
+
+// step is what is known of a finished turn by itself.
+func (p *page) step(said *turn.Snapshot) ledger.Commit {
 	c := ledger.Commit{
 		Model: p.req.asks.Model, Finish: said.End().Reason, Paused: said.End().Reason == "pause_turn", Calls: callsOf(said), Message: messageOf(said),
 	}
@@ -216,17 +255,7 @@ func (p *page) commit(said *turn.Snapshot) (done <-chan struct{}) {
 			c.Alias = lineage(dialect.After(id))
 		}
 	}
-	told := make(chan struct{})
-	p.srv.behind(func(ctx context.Context) {
-		defer close(told)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		c.Lineage = lineage(p.past.Now)
-		err := p.end(ctx, c)
-		p.missing(err)
-		p.told(err)
-	})
-	return told
+	return c
 }
 
 // maxRead bounds what is read of an ordinary answer, in bytes.
@@ -236,10 +265,10 @@ var errUnread = errors.New("an answer could not be read")
 
 // learn is commit for an ordinary answer. One that cannot be read may have asked for
 // anything.
-func (p *page) learn(answer []byte) (done <-chan struct{}) {
+func (p *page) learn(answer []byte, first *lead) (done <-chan struct{}) {
 	if len(answer) <= maxRead {
 		if said, ok := dialect.Read(p.req.speaks, p.req.asks, answer); ok {
-			return p.commit(said)
+			return p.commit(said, first)
 		}
 	}
 	p.settled = true
@@ -263,8 +292,8 @@ func (p *page) close(nothing bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		switch {
-		case !nothing && !p.noted:
-			p.missing(errUnread)
+		case !nothing:
+			p.unread()
 		case nothing && p.noted:
 			_, err := p.tell(ctx, ledger.Lapse{Lineage: lineage(p.past.Now)})
 			p.told(err)
@@ -272,12 +301,20 @@ func (p *page) close(nothing bool) {
 	})
 }
 
+// unread is the end of a turn that is not this connection's to tell, of which the client
+// has something; p.mu is held. A run that knows that it was asked for needs no other word.
+func (p *page) unread() {
+	if !p.noted {
+		p.missing(errUnread)
+	}
+}
+
 // missing remembers whether the turn is one that its run lacks; p.mu is held.
 func (p *page) missing(err error) {
 	if err != nil && p.came && p.run == nil && p.parent == "" {
 		return // there is no run that could lack it, and nothing is known of one
 	}
-	p.srv.missed.note(p.srv, p.key, lostTurn{p.who, lineage(p.past.Now)}, err)
+	p.srv.missed.note(p.srv, p.key, lostTurn{who: p.who, lineage: lineage(p.past.Now)}, err)
 }
 
 // end commits the step to the run that the request went on with, to a branch of it
@@ -309,14 +346,16 @@ func (p *page) end(ctx context.Context, c ledger.Commit) error {
 		}
 		p.beside(p.run.ID)
 	}
-	_, err := p.tell(ctx, ledger.Begin{
-		ID: p.id, Parent: p.parent, Dialect: p.req.speaks.Name(), Model: p.req.asks.Model,
-	})
-	if err != nil {
+	if _, err := p.tell(ctx, p.beginning()); err != nil {
 		return err
 	}
-	_, err = p.tell(ctx, c)
+	_, err := p.tell(ctx, c)
 	return err
+}
+
+// beginning begins the run that the page is of.
+func (p *page) beginning() ledger.Begin {
+	return ledger.Begin{ID: p.id, Parent: p.parent, Dialect: p.req.speaks.Name(), Model: p.req.asks.Model}
 }
 
 // lost reports whether c takes the place of the open batch: the run's process has asked
@@ -383,9 +422,16 @@ func callsOf(said *turn.Snapshot) (out []ledger.Asked) {
 	return out
 }
 
-// awaits reports whether call id of a step has neither a result nor was given up.
-func awaits(s *ledger.Step, id string) bool {
-	return s != nil && slices.ContainsFunc(s.Calls, func(c ledger.Call) bool { return c.ID == id && !c.State.Terminal() })
+// awaits returns call id of a step, if it has neither a result nor was given up.
+func awaits(s *ledger.Step, id string) *ledger.Call {
+	if s == nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.Calls, func(c ledger.Call) bool { return c.ID == id && !c.State.Terminal() })
+	if i < 0 {
+		return nil
+	}
+	return &s.Calls[i]
 }
 
 // asks reports whether a step asked for call id.

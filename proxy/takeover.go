@@ -139,12 +139,19 @@ func (s *Server) retry(every time.Duration, do func() (done bool)) {
 
 // behind does something to the store behind everybody's back.
 func (s *Server) behind(do func(context.Context)) {
+	s.behindLed(nil, func(ctx context.Context, _ bool) { do(ctx) })
+}
+
+// behindLed is behind for what something else goes before. ours: it has not come to
+// nothing.
+func (s *Server) behindLed(first *lead, do func(ctx context.Context, ours bool)) {
 	s.work.Add(1)
 	go func() {
 		defer s.work.Done()
+		ours := first.waits()
 		ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 		defer cancel()
-		do(ctx)
+		do(ctx, ours)
 	}()
 }
 

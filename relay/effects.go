@@ -13,15 +13,18 @@ import (
 type Effects struct {
 	// Memo is to be remembered for later requests, BEFORE Persist.
 	Memo *Memo
+	// Persist is to be appended to the turn's checkpoint.
+	Persist Persist
 	// Turn is the message whose end is in Client: a fact from here on, to be told to
 	// the ledger BEFORE Client. At most once in a stream.
 	Turn *turn.Snapshot
+	// Again goes with Turn: it had ended before this connection came to it. Whoever drove
+	// it tells the ledger of it, unless he died first; and it may be long past.
+	Again bool
 	// Answer: what is in Client is the provider's ordinary answer, whole, to a call that
 	// does not stream (or that it answered so all the same). It was not read here; what it
 	// says is a fact as Turn is, to be told BEFORE Client.
 	Answer bool
-	// Persist is to be appended to the turn's checkpoint.
-	Persist Persist
 	// Head is the response head; at most once in a stream, BEFORE Client.
 	Head *Head
 	// Client is whole events (or a raw body) for the client; in dialects that drip

@@ -155,6 +155,7 @@ func (f *Follower) Next(now time.Time) *Effects {
 	}
 	if len(f.out) == 0 && f.finished() {
 		f.finish()
+		fx.Turn, fx.Again = &f.src, true
 		fx.Persist.Durable, fx.End = true, Clean
 	}
 	if len(f.out) == 0 && f.gate && !now.Before(f.lastOut.Add(f.cfg.Heartbeat)) {

@@ -124,7 +124,7 @@ func (s *Stream) inherit(said *turn.Snapshot) {
 func (s *Stream) replayed() {
 	e := s.said.End()
 	s.ends, s.durable = true, true
-	s.fx.Turn = &s.said
+	s.fx.Turn, s.fx.Again = &s.said, true
 	s.render(dialect.Ending{Why: e.Why, Reason: e.Reason, Usage: s.said.Usage})
 	s.finalize(Clean, "replayed")
 }

@@ -64,6 +64,10 @@ type Result struct {
 	Abandoned []Request
 	// Memo is what was to be remembered of the turn.
 	Memo *relay.Memo
+	// Turn is what was to be told to the ledger, nil: nothing. Again: as one that had
+	// ended before.
+	Turn  *turn.Snapshot
+	Again bool
 	// Log is the checkpoint as appended.
 	Log []byte
 	// Took is the virtual time from request to end.
@@ -259,6 +263,12 @@ func (r *run) perform(fx *relay.Effects, now time.Time) {
 	}
 	if fx.Memo != nil {
 		r.res.Memo = fx.Memo
+	}
+	if fx.Turn != nil {
+		if r.res.Turn != nil {
+			r.law("a turn was told twice")
+		}
+		r.res.Turn, r.res.Again = fx.Turn.Clone(), fx.Again
 	}
 	if p := fx.Persist; len(p.Log) > 0 {
 		if p.Offset != int64(len(r.res.Log)) {
