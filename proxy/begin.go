@@ -73,6 +73,9 @@ func (d *drive) hold(after time.Duration) {
 // hear passes on how the current attempt fares. Of its good news the first is news,
 // and for the pace of its target only if it was this stream's first there.
 func (d *drive) hear(v verdict) {
+	if v == bad && d.under != nil && !d.asked.fallen.first(d.under) {
+		v = neutral // another stream of the same connection has told of its death
+	}
 	d.permit.report(v)
 	d.ticket.leave()
 	if d.asked != nil && (v == bad || v == good && d.fresh) {
@@ -84,7 +87,7 @@ func (d *drive) hear(v verdict) {
 // giveBack lets go of what an attempt holds, whatever became of it. A probe that
 // said nothing of its target leaves the breaker as it was.
 func (d *drive) giveBack() {
-	d.ask, d.said = nil, nil
+	d.ask, d.said, d.under = nil, nil, nil
 	d.permit.report(neutral)
 	d.permit = permit{}
 	d.ticket.leave()

@@ -46,6 +46,7 @@ type drive struct {
 	// of the attempt
 	permit permit
 	ticket *ticket
+	under  any // the HTTP/2 connection that died under it, and under others
 	timer  *time.Timer
 	tale   tale
 	heard  Listener // nil: nobody listens
@@ -358,6 +359,7 @@ func (d *drive) stopped(err error) relay.Input {
 		return relay.Tick{}
 	}
 	end := relay.Ended{Attempt: d.nth, End: endOf(err)}
+	d.under = connOf(err)
 	d.drop(false)
 	return end
 }
@@ -409,6 +411,7 @@ func (d *drive) opened() relay.Input {
 
 func (d *drive) openedBy(o *opening) relay.Input {
 	if o.err != nil {
+		d.under = connOf(o.err)
 		return relay.Ended{Attempt: o.n, End: endOf(o.err)}
 	}
 	d.res, d.nth = o.res, o.n

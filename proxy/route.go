@@ -109,6 +109,7 @@ type origin struct {
 	host   string // as AbilityRule.Hosts know it: host and base path
 	family dialect.Dialect
 	guard  *guard
+	fallen fallen
 }
 
 func newOrigin(u Upstream, base *url.URL) *origin {

@@ -92,6 +92,9 @@ type Error struct {
 	Kind   Kind
 	Code   int   // HTTP/2 error code (RFC 9113, section 7) for StreamReset, GoAway, NotProcessed and Protocol; otherwise 0
 	Err    error // the cause; for a cancelled Open the context's cause
+	// Conn is the HTTP/2 connection that died, with all its streams; it can be compared.
+	// nil: it is about this request alone.
+	Conn any
 }
 
 // Error is one line. It names neither path nor query, and no credential.

@@ -137,7 +137,7 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 		}
 	}
 	slices.SortStableFunc(out.Header, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
-	out.body = newH2Body(res.Body, up, cancel, l.host.client.cfg.ReadBuffer)
+	out.body = newH2Body(res.Body, l.cc, up, cancel, l.host.client.cfg.ReadBuffer)
 	return out, nil
 }
 
@@ -181,7 +181,7 @@ func (l *h2link) openError(err error, up *h2upload) *Error {
 		}
 		return &Error{Op: OpWrite, Safety: s, Kind: Source, Err: serr}
 	}
-	e := h2Error(err, OpHead, Sent)
+	e := h2Failed(err, l.cc, OpHead, Sent)
 	if errors.Is(err, errRetryWish) {
 		e.Safety, e.Kind, e.Code = NotSent, NotProcessed, int(http2.ErrCodeRefusedStream)
 		if l.cc.State().Closing {

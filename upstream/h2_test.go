@@ -247,6 +247,9 @@ func TestH2Endings(t *testing.T) {
 			if e.Kind != tc.kind || e.Code != int(tc.code) || e.Safety != Partial || e.Op != OpBody {
 				t.Errorf("got %v (code %d), want %v with code %d", e, e.Code, tc.kind, tc.code)
 			}
+			if alone := tc.kind == StreamReset; alone != (e.Conn == nil) {
+				t.Errorf("it is about this stream alone: %v; the connection that died: %v", alone, e.Conn)
+			}
 		})
 	}
 }

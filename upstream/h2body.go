@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"sync"
+
+	"golang.org/x/net/http2"
 )
 
 // h2body is an HTTP/2 response body. The library's reads know no deadline, so a goroutine of its own reads ahead by one buffer and
@@ -16,6 +18,7 @@ type h2body struct {
 	done   chan struct{} // closed by close
 	cancel context.CancelFunc
 	up     *h2upload
+	cc     *http2.ClientConn // whose stream it is
 
 	// reader only
 	end  error
@@ -29,13 +32,14 @@ type h2chunk struct {
 	err error
 }
 
-func newH2Body(r io.ReadCloser, up *h2upload, cancel context.CancelFunc, size int) *h2body {
+func newH2Body(r io.ReadCloser, cc *http2.ClientConn, up *h2upload, cancel context.CancelFunc, size int) *h2body {
 	b := &h2body{
 		chunks: make(chan h2chunk),
 		woken:  make(chan struct{}, 1),
 		done:   make(chan struct{}),
 		cancel: cancel,
 		up:     up,
+		cc:     cc,
 	}
 	go b.pump(r, size)
 	return b
@@ -97,7 +101,7 @@ func (b *h2body) finish(err error) {
 	}
 	b.end = err
 	if err != io.EOF {
-		b.end = h2Error(err, OpBody, Partial)
+		b.end = h2Failed(err, b.cc, OpBody, Partial)
 	}
 }
 

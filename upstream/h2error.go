@@ -2,10 +2,23 @@ package upstream
 
 import (
 	"errors"
+	"net"
 	"strings"
 
 	"golang.org/x/net/http2"
 )
+
+// h2Failed is h2Error about a stream of a connection.
+func h2Failed(err error, cc *http2.ClientConn, op string, s Safety) *Error {
+	e := h2Error(err, op, s)
+	var one http2.StreamError
+	if !errors.As(err, &one) && !errors.Is(err, errRetryWish) && !errors.Is(err, net.ErrClosed) && e.Kind != TooLarge {
+		if st := cc.State(); st.Closed || st.Closing {
+			e.Conn = cc
+		}
+	}
+	return e
+}
 
 // h2Error classifies what the library reports, before or behind the head.
 func h2Error(err error, op string, s Safety) *Error {
