@@ -155,14 +155,19 @@ func (f *Follower) Next(now time.Time) *Effects {
 	}
 	if len(f.out) == 0 && f.finished() {
 		f.finish()
-		fx.Turn, fx.Again = &f.src, true
-		fx.Persist.Durable, fx.End = true, Clean
+		f.told(fx)
 	}
 	if len(f.out) == 0 && f.gate && !now.Before(f.lastOut.Add(f.cfg.Heartbeat)) {
 		f.pulse.beat(false)
 		f.lastOut = now // where a framing has none, too: the next is due later
 	}
 	return f.seal(fx)
+}
+
+// told is the turn's end, all of which the client has with fx.
+func (f *Follower) told(fx *Effects) {
+	fx.Turn, fx.Again = &f.src, true
+	fx.Persist.Durable, fx.End = true, Clean
 }
 
 // seal adds the response head and what was rendered.

@@ -109,8 +109,7 @@ func (f *Follower) whole(fx *Effects) *Effects {
 	}
 	f.out, f.gate, f.sum.Status = body, true, 200
 	fx.Head = &Head{Status: 200, ContentType: "application/json"}
-	fx.Turn, fx.Again = &f.src, true
-	fx.Persist.Durable, fx.End = true, Clean
+	f.told(fx)
 	return f.seal(fx)
 }
 

@@ -181,7 +181,7 @@ func (l *h2link) openError(err error, up *h2upload) *Error {
 		}
 		return &Error{Op: OpWrite, Safety: s, Kind: Source, Err: serr}
 	}
-	e := h2Failed(err, l.cc, OpHead, Sent)
+	e := h2Error(err, l.cc, OpHead, Sent)
 	if errors.Is(err, errRetryWish) {
 		e.Safety, e.Kind, e.Code = NotSent, NotProcessed, int(http2.ErrCodeRefusedStream)
 		if l.cc.State().Closing {

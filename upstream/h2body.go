@@ -101,7 +101,7 @@ func (b *h2body) finish(err error) {
 	}
 	b.end = err
 	if err != io.EOF {
-		b.end = h2Failed(err, b.cc, OpBody, Partial)
+		b.end = h2Error(err, b.cc, OpBody, Partial)
 	}
 }
 

@@ -8,20 +8,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// h2Failed is h2Error about a stream of a connection.
-func h2Failed(err error, cc *http2.ClientConn, op string, s Safety) *Error {
-	e := h2Error(err, op, s)
-	var one http2.StreamError
-	if !errors.As(err, &one) && !errors.Is(err, errRetryWish) && !errors.Is(err, net.ErrClosed) && e.Kind != TooLarge {
-		if st := cc.State(); st.Closed || st.Closing {
-			e.Conn = cc
-		}
-	}
-	return e
-}
-
-// h2Error classifies what the library reports, before or behind the head.
-func h2Error(err error, op string, s Safety) *Error {
+// h2Error classifies what the library reports of a stream of cc, before or behind the head.
+func h2Error(err error, cc *http2.ClientConn, op string, s Safety) *Error {
 	e := &Error{Op: op, Safety: s, Kind: kindOf(err), Err: err}
 	var (
 		se http2.StreamError
@@ -37,12 +25,16 @@ func h2Error(err error, op string, s Safety) *Error {
 				e.Kind = TooLarge
 			}
 		}
+		return e
 	case errors.As(err, &ga):
 		e.Kind, e.Code = GoAway, int(ga.ErrCode)
 	case errors.As(err, &ce):
 		e.Kind, e.Code = Protocol, int(ce)
 	default:
 		h2Text(e)
+	}
+	if st := cc.State(); (st.Closed || st.Closing) && !errors.Is(err, errRetryWish) && !errors.Is(err, net.ErrClosed) {
+		e.Conn = cc
 	}
 	return e
 }

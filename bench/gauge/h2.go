@@ -1,11 +1,9 @@
 package gauge
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 
 	"golang.org/x/net/http2"
 )
@@ -34,15 +32,12 @@ func answerH2(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	wire := Chat
-	if strings.HasSuffix(r.URL.Path, Messages.path()) {
-		wire = Messages
-	}
+	wire := wireAt(r.URL.Path)
 	shape, ok := shapeOf(body)
 	switch {
 	case !ok:
 		w.WriteHeader(http.StatusBadRequest)
-	case bytes.Contains(body, []byte(`"stream":true`)):
+	case streams(body):
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = wire.stream(outlet{Writer: prompt{w}, frame: asIs}, shape)
 	default:

@@ -108,7 +108,7 @@ func (p *Provider) serve(c net.Conn) {
 		switch {
 		case !ok:
 			_, err = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-		case bytes.Contains(body, []byte(`"stream":true`)):
+		case streams(body):
 			err = wire.stream(chunked(c), shape)
 		default:
 			err = wire.whole(c, shape)
@@ -119,19 +119,30 @@ func (p *Provider) serve(c net.Conn) {
 	}
 }
 
+// wireAt tells the wire by a request's path.
+func wireAt(path string) Wire {
+	if strings.HasSuffix(path, Messages.path()) {
+		return Messages
+	}
+	return Chat
+}
+
+// streams reports whether a request asks for a stream.
+func streams(body []byte) bool { return bytes.Contains(body, []byte(`"stream":true`)) }
+
 // readRequest reads a request with a body of known length, and tells the wire by its path.
 func readRequest(in *bufio.Reader) (w Wire, body []byte, err error) {
 	length := -1
-	w = Chat
 	for n := 0; ; n++ {
 		line, err := in.ReadSlice('\n')
 		if err != nil {
 			return w, nil, err
 		}
-		if n == 0 && bytes.Contains(line, []byte(Messages.path()+" ")) {
-			w = Messages
-		}
 		text := strings.TrimRight(string(line), "\r\n")
+		if n == 0 {
+			target, _, _ := strings.Cut(strings.TrimPrefix(text, "POST "), " ")
+			w = wireAt(target)
+		}
 		if text == "" && n > 0 {
 			break
 		}

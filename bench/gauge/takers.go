@@ -33,17 +33,14 @@ func known(name, binary string, self []string) (Peer, error) {
 		return ours("ReverseProxy-h2", self, reverseH2Arg), nil
 	case "fasthttp":
 		return ours(name, self, bareArg), nil
-	case "unbroken-redis", "unbroken-memory":
+	case "unbroken-redis", "unbroken-memory", "unbroken-h2":
 		if binary == "" {
 			return Peer{}, errors.New("no --unbroken")
 		}
-		store := strings.TrimPrefix(name, "unbroken-")
-		return Unbroken(name, binary, store), nil
-	case "unbroken-h2":
-		if binary == "" {
-			return Peer{}, errors.New("no --unbroken")
+		if name == "unbroken-h2" {
+			return UnbrokenH2(name, binary, "memory"), nil
 		}
-		return UnbrokenH2(name, binary, "memory"), nil
+		return Unbroken(name, binary, strings.TrimPrefix(name, "unbroken-")), nil
 	}
 	return Peer{}, errors.New("nobody knows it")
 }

@@ -63,11 +63,12 @@ func paceGC() {
 			at = p
 			debug.SetGCPercent(p)
 		}
-		if now := time.Now(); h.wasteful() && now.Sub(gaveBack) > giveBacks {
+		now := time.Now()
+		if h.wasteful() && now.Sub(gaveBack) > giveBacks {
 			gaveBack = now
 			go debug.FreeOSMemory() // it collects once more, and waits for it
 		}
-		if t.shrinks(h, time.Now()) {
+		if t.shrinks(h, now) {
 			time.AfterFunc(calm, debug.FreeOSMemory)
 		}
 	}
