@@ -228,7 +228,7 @@ func TestScenarioSlowDrip(t *testing.T) {
 			if tc.other > 0 && c.b.Log()[0].Continuation.Manner == faultinject.Fresh {
 				t.Errorf("what was said is asked for again: %+v", c.b.Log()[0].Continuation)
 			}
-			if x := c.a.Log()[0]; tc.other > 0 && x.Ending != faultinject.ClientClosed {
+			if x := over(t, c.a)[0]; tc.other > 0 && x.Ending != faultinject.ClientClosed {
 				t.Errorf("the drip ended as %q", x.Ending)
 			}
 		})

@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -105,6 +107,21 @@ func (c couple) asked(first, second int) {
 			c.t.Errorf("the fallback saw the caller's key: %v", x.Header)
 		}
 	}
+}
+
+// over returns the log once every exchange has ended. A provider notes how one went
+// behind its last byte, which the client may have had before.
+func over(t *testing.T, f *faultinject.Server) []faultinject.Exchange {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	l, err := f.WaitLog(ctx, func(l []faultinject.Exchange) bool {
+		return !slices.ContainsFunc(l, func(x faultinject.Exchange) bool { return x.Ending == "" })
+	})
+	if err != nil {
+		t.Fatalf("%v; the log is\n%s", err, exchanges(f))
+	}
+	return l
 }
 
 // gap is the time between two requests of a log.
@@ -233,7 +250,7 @@ func TestScenarioSilentRoute(t *testing.T) {
 		if m := models(t, a.body); len(m) != 1 || !m["other-model"] {
 			t.Errorf("the caller is told it was %v", m)
 		}
-		if x := c.a.Log()[0]; x.Ending != faultinject.ClientClosed || x.Status != 200 {
+		if x := over(t, c.a)[0]; x.Ending != faultinject.ClientClosed || x.Status != 200 {
 			t.Errorf("the silent one answered %d and ended as %q", x.Status, x.Ending)
 		}
 		// The limit is 400 ms of the proxy's clock; a busy provider notes the first
@@ -309,7 +326,7 @@ func TestScenarioFallbackWithoutPrefill(t *testing.T) {
 	ask := strings.Replace(messagesAsk, `"max_tokens":100`, `"max_tokens":1000`, 1)
 	c.whole(c.post("/v1/messages", ask))
 	c.asked(3, 2)
-	if l := c.b.Log(); l[0].Status != 400 || l[0].Refusal == nil || l[1].Status != 200 {
+	if l := over(t, c.b); l[0].Status != 400 || l[0].Refusal == nil || l[1].Status != 200 {
 		t.Errorf("the fallback answered\n%s", exchanges(c.b))
 	}
 	// Learned: the next turn asks at once as it can.
