@@ -137,7 +137,7 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 		}
 	}
 	slices.SortStableFunc(out.Header, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
-	out.body = newH2Body(res.Body, l.cc, up, cancel, l.host.client.cfg.ReadBuffer)
+	out.body = newH2Body(res.Body, l.cc, up, cancel)
 	return out, nil
 }
 

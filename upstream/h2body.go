@@ -9,115 +9,149 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// h2body is an HTTP/2 response body. The library's reads know no deadline, so a goroutine of its own reads ahead by one buffer and
-// hands over; Next waits for it or for a wake.
+const (
+	// h2BufferMin is what a stream begins with, and comes back to: most chunks are an
+	// event or two.
+	h2BufferMin = 1 << 10
+	// h2BufferMax is as much as a stream that never waits is read at once.
+	h2BufferMax = 32 << 10
+)
+
+// h2body is an HTTP/2 response body. The library's reads know no deadline, so a
+// goroutine of its own reads ahead by one buffer and hands over; next waits for it or
+// for a wake.
 type h2body struct {
 	// immutable
-	chunks chan h2chunk  // unbuffered: accepting one says that the one before is no longer used
-	woken  chan struct{} // holds one wake
-	done   chan struct{} // closed by close
 	cancel context.CancelFunc
 	up     *h2upload
 	cc     *http2.ClientConn // whose stream it is
 
+	mu    sync.Mutex
+	come  sync.Cond // full, woken or closed was set
+	gone  sync.Cond // full or held was cleared, or closed set
+	chunk []byte    // handed over and not yet taken, if full
+	err   error     // what came with it
+	full  bool
+	held  bool // the reader still uses the chunk it took last
+	woken bool
+	// closed: the reader has gone, and the pump is to.
+	closed bool
+
 	// reader only
 	end  error
 	rest error // the error that came with the last chunk
-
-	once sync.Once
 }
 
-type h2chunk struct {
-	p   []byte
-	err error
-}
-
-func newH2Body(r io.ReadCloser, cc *http2.ClientConn, up *h2upload, cancel context.CancelFunc, size int) *h2body {
-	b := &h2body{
-		chunks: make(chan h2chunk),
-		woken:  make(chan struct{}, 1),
-		done:   make(chan struct{}),
-		cancel: cancel,
-		up:     up,
-		cc:     cc,
-	}
-	go b.pump(r, size)
+func newH2Body(r io.ReadCloser, cc *http2.ClientConn, up *h2upload, cancel context.CancelFunc) *h2body {
+	b := &h2body{cancel: cancel, up: up, cc: cc}
+	b.come.L, b.gone.L = &b.mu, &b.mu
+	go b.pump(r)
 	return b
 }
 
-// pump is owned by the body: it ends with the stream, or after close, which makes a blocked read fail.
-func (b *h2body) pump(r io.ReadCloser, size int) {
-	// Closing returns the flow control of what was not read. Nobody waits for it: the library may have to wait for the peer's socket.
+// pump is owned by the body: it ends with the stream, or after close, which makes a
+// blocked read fail.
+func (b *h2body) pump(r io.ReadCloser) {
+	// Closing returns the flow control of what was not read. Nobody waits for it: the
+	// library may have to wait for the peer's socket.
 	defer r.Close()
-	bufs := [2][]byte{make([]byte, size), nil}
+	var bufs [2][]byte
+	size := h2BufferMin
 	for i := 0; ; i ^= 1 {
-		if bufs[i] == nil {
-			bufs[i] = make([]byte, size) // many answers end within the first
+		if len(bufs[i]) != size { // the other one may still be in use
+			bufs[i] = make([]byte, size)
 		}
 		n, err := r.Read(bufs[i])
-		select {
-		case b.chunks <- h2chunk{bufs[i][:n], err}:
-		case <-b.done:
+		if !b.hand(bufs[i][:n], err) || err != nil {
 			return
 		}
-		if err != nil {
-			return
+		switch {
+		case n == size:
+			size = min(4*size, h2BufferMax)
+		case n < size/16:
+			size = h2BufferMin
 		}
 	}
+}
+
+// hand offers a chunk, and waits until the buffer of the one before is free. It
+// reports whether anybody is there.
+func (b *h2body) hand(p []byte, err error) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.full && !b.closed {
+		b.gone.Wait()
+	}
+	b.chunk, b.err, b.full = p, err, true
+	b.come.Signal()
+	for b.full && b.held && !b.closed {
+		b.gone.Wait()
+	}
+	return !b.closed
 }
 
 func (b *h2body) next() ([]byte, error) {
-	select {
-	case <-b.woken:
-		return nil, ErrWoken
-	default:
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.held {
+		b.held = false
+		b.gone.Signal()
 	}
-	for b.end == nil {
-		if b.rest != nil {
-			b.finish(b.rest)
-			break
-		}
-		select {
-		case c := <-b.chunks:
-			b.rest = c.err
-			if len(c.p) > 0 {
-				return c.p, nil
-			}
-		case <-b.woken:
+	for {
+		switch {
+		case b.woken:
+			b.woken = false
 			return nil, ErrWoken
-		case <-b.done:
+		case b.end != nil:
+			return nil, b.end
+		case b.rest != nil:
+			b.finish(b.rest)
+		case b.full:
+			p := b.chunk
+			b.chunk, b.rest, b.full = nil, b.err, false
+			b.gone.Signal()
+			if len(p) > 0 {
+				b.held = true
+				return p, nil
+			}
+		case b.closed:
 			b.finish(net.ErrClosed)
+		default:
+			b.come.Wait()
 		}
 	}
-	return nil, b.end
 }
 
-// finish turns the library's last word into ours.
+// finish turns the library's last word into ours. mu is held.
 func (b *h2body) finish(err error) {
-	select {
-	case <-b.done:
+	switch {
+	case b.closed:
 		err = net.ErrClosed // whatever the library says of our own cancel
-	default:
+		fallthrough
+	case err != io.EOF:
+		err = h2Error(err, b.cc, OpBody, Partial)
 	}
 	b.end = err
-	if err != io.EOF {
-		b.end = h2Error(err, b.cc, OpBody, Partial)
-	}
 }
 
 func (b *h2body) wake() {
-	select {
-	case b.woken <- struct{}{}:
-	default:
-	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.woken = true
+	b.come.Signal()
 }
 
 // close cancels the stream: RST_STREAM CANCEL unless both sides have ended it.
 func (b *h2body) close() error {
-	b.once.Do(func() {
-		close(b.done)
+	b.mu.Lock()
+	again := b.closed
+	b.closed = true
+	b.come.Signal()
+	b.gone.Signal()
+	b.mu.Unlock()
+	if !again {
 		b.cancel()
 		_ = b.up.Close()
-	})
+	}
 	return nil
 }
