@@ -48,7 +48,7 @@ func (d *drive) start() relay.Input {
 		return in
 	}
 	d.ask, d.permit = nil, p
-	d.fresh = d.asked != a.leg.to
+	d.unheard, d.again = true, d.asked == a.leg.to
 	d.asked = a.leg.to
 	d.asked.guard.asked(d.ticket)
 	a.by, a.to = d.req.under.client, &a.leg.to.target
@@ -63,25 +63,24 @@ func (d *drive) start() relay.Input {
 func (d *drive) hold(after time.Duration) {
 	a := d.ask
 	d.giveBack()
-	a.leg.to.guard.heard(bad)
+	a.leg.to.guard.heard(bad, false)
 	d.said = relay.Ended{Attempt: a.n, End: interrupt.Ended{
 		How: interrupt.Barred, NotSent: true, After: after,
 		Detail: "upstream " + a.leg.to.Name + " has been failing and is left alone for a moment",
 	}}
 }
 
-// hear passes on how the current attempt fares. Of its good news the first is news,
-// and for the pace of its target only if it was this stream's first there.
+// hear passes on how the current attempt fares. Of its good news the first is news.
 func (d *drive) hear(v verdict) {
 	if v == bad && d.under != nil && !d.asked.fallen.first(d.under) {
 		v = neutral // another stream of the same connection has told of its death
 	}
 	d.permit.report(v)
-	d.ticket.leave()
-	if d.asked != nil && (v == bad || v == good && d.fresh) {
-		d.fresh = false
-		d.asked.guard.heard(v)
+	if d.asked != nil && (v == bad || v == good && d.unheard) {
+		d.unheard = false
+		d.asked.guard.heard(v, d.again)
 	}
+	d.ticket.leave() // whom it lets in is to know what was heard
 }
 
 // giveBack lets go of what an attempt holds, whatever became of it. A probe that

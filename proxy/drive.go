@@ -40,9 +40,10 @@ type drive struct {
 	said relay.Input // what it is told next, before anything else
 	at   *origin     // whose live streams this one is counted among
 	// asked is who was sent a request last; nil: nobody was sent one for this turn
-	// yet. fresh: it was the first there, and nothing was heard of it.
-	asked *origin
-	fresh bool
+	// yet. again: that one had been sent one before. unheard: nothing good was heard
+	// of it yet.
+	asked          *origin
+	again, unheard bool
 	// of the attempt
 	permit permit
 	ticket *ticket

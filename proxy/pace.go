@@ -23,6 +23,15 @@ const (
 // what those leave, and at least a quarter of the healthy rate themselves, so that a
 // rush of newcomers does not starve the turns that are half told.
 //
+// An upstream that is well needs no such care: when one HTTP/2 connection dies under
+// a thousand streams, or a proxy on the way is restarted, they need not stand in line
+// for a minute. While nothing says trouble, as many repetitions as [stormFloor] may
+// be under way whatever their pace, and one more for each that was answered, so that
+// twice as many set out each time the last ones were answered well; the first failure
+// takes that back to the floor. Once failures outnumber answers it is in trouble, and
+// the pace alone counts until nobody waits any more and all is well again: those who
+// waited for the end of an outage do not come back all at once.
+//
 // The healthy rate is that of the clients' requests that were answered, over the
 // last minute of health: a second that brought no more good than bad does not
 // count, nor do the silent ones behind it, so that an outage, however long, does
@@ -41,6 +50,11 @@ type pace struct {
 	tick       int64            // the one under way
 	goods, bad int              // of it
 	ill        bool             // the last tick that brought anything was not one of health
+
+	healed int  // repetitions answered, of the tick under way
+	worse  bool // the last tick that brought anything, repetitions too, had no more answers than failures
+	proven int  // repetitions answered since the last failure, or since nobody waited
+	wary   bool // it is in trouble, or somebody still waits who waited for its end
 }
 
 // slotCount is what went out in a slot: all requests, and those of them that were
@@ -53,15 +67,42 @@ func (p *pace) first(now time.Duration) {
 	p.at(p.slot).all++
 }
 
-// good says that a client's own request was answered, trouble that one of any kind
-// failed, or was not even sent.
-func (p *pace) good(now time.Duration)    { p.roll(now); p.goods++ }
-func (p *pace) trouble(now time.Duration) { p.roll(now); p.bad++ }
-
-// again asks for leave to repeat a request: none to wait for, it is given and counted.
-func (p *pace) again(now time.Duration) (wait time.Duration) {
+// good says that a client's own request was answered, mended that a repetition was,
+// trouble that one of any kind failed, or was not even sent.
+func (p *pace) good(now time.Duration)   { p.roll(now); p.goods++ }
+func (p *pace) mended(now time.Duration) { p.roll(now); p.healed++; p.proven++ }
+func (p *pace) trouble(now time.Duration) {
 	p.roll(now)
-	if wait = p.full(now); wait == 0 {
+	p.bad++
+	p.proven = 0
+	if p.bad > 1 && p.bad >= p.goods+p.healed { // one is no trouble: whatever breaks, breaks once
+		p.wary = true
+	}
+}
+
+// rest says that no repetition is under way, and none waits.
+func (p *pace) rest(now time.Duration) {
+	p.roll(now)
+	p.proven = 0
+	p.wary = p.wary && (p.worse || p.bad > 0)
+}
+
+// free is how many repetitions may be under way whatever their pace.
+func (p *pace) free() int {
+	if p.wary {
+		return 0
+	}
+	return stormFloor + p.proven
+}
+
+// again asks for leave to repeat a request while so many are under way: none to wait
+// for, it is given and counted.
+func (p *pace) again(now time.Duration, flying int) (wait time.Duration) {
+	p.roll(now)
+	if flying >= p.free() {
+		wait = p.full(now)
+	}
+	if wait == 0 {
 		s := p.at(p.slot)
 		s.all++
 		s.again++
@@ -128,13 +169,16 @@ func (p *pace) roll(now time.Duration) {
 	if p.goods+p.bad > 0 {
 		p.ill = p.goods <= p.bad
 	}
+	if p.goods+p.healed+p.bad > 0 {
+		p.worse = p.goods+p.healed <= p.bad
+	}
 	if !p.ill {
 		p.remember(p.goods)
 		for range min(tick-p.tick-1, healthTicks) {
 			p.remember(0)
 		}
 	}
-	p.tick, p.goods, p.bad = tick, 0, 0
+	p.tick, p.goods, p.healed, p.bad = tick, 0, 0, 0
 }
 
 func (p *pace) remember(goods int) {

@@ -23,7 +23,10 @@ import (
 //	RATE for DURATION         clients ask RATE times a second, evenly, and are answered
 //	RATE failing for DURATION they ask, and are not
 //	silence for DURATION
+//	cut                       a stream breaks off, or a connection that many shared
 //	again N                   N repetitions want to go out now; those that may not stand in line
+//	answered N                N of those under way are, and the line moves up as it may
+//	failed N                  N of those under way have, and want to go out again
 //	line for DURATION         the line moves up as it may
 //	rush N                    N clients ask at once
 func TestPace(t *testing.T) {
@@ -43,9 +46,9 @@ func TestPace(t *testing.T) {
 
 // pacing is a pace with a line in front of it.
 type pacing struct {
-	p    pace
-	now  time.Duration
-	line int
+	p            pace
+	now          time.Duration
+	line, flying int
 }
 
 func (s *pacing) play(t *testing.T, text string) string {
@@ -73,8 +76,23 @@ func (s *pacing) play(t *testing.T, text string) string {
 		for range count(w[1]) {
 			s.p.first(s.now)
 		}
+	case "cut":
+		s.p.trouble(s.now)
 	case "again":
 		s.line += count(w[1])
+		return s.move(0)
+	case "answered":
+		for range count(w[1]) {
+			s.flying--
+			s.p.mended(s.now)
+		}
+		return s.move(0)
+	case "failed":
+		for range count(w[1]) {
+			s.flying--
+			s.line++
+			s.p.trouble(s.now)
+		}
 		return s.move(0)
 	case "line":
 		return s.move(span())
@@ -99,27 +117,31 @@ func (s *pacing) move(d time.Duration) string {
 	for {
 		wait := time.Duration(0)
 		for s.line > 0 {
-			if wait = s.p.again(s.now); wait > 0 {
+			if wait = s.p.again(s.now, s.flying); wait > 0 {
 				break
 			}
 			s.line--
+			s.flying++
 			went++
 		}
 		if s.line == 0 || s.now+wait > end {
-			s.now = end
+			if s.now = end; s.line+s.flying == 0 {
+				s.p.rest(s.now)
+			}
 			return fmt.Sprintf("%d went; %d in line", went, s.line)
 		}
 		s.now += wait
 	}
 }
 
-// Whatever happens, what an upstream is asked in any second is at most 1.5 times its
-// healthy rate or the floor, or what its clients ask themselves and a quarter of
-// the healthy rate; and whoever waits as long as told is let out, unless that rate fell.
+// Whatever happens, what an upstream in trouble is asked in any second is at most 1.5
+// times its healthy rate or the floor, or what its clients ask themselves and a quarter
+// of the healthy rate; and whoever waits as long as told is let out, unless that rate fell.
 func TestPaceKeepsItsLaw(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		var p pace
+		p := pace{wary: true}
+		const many = 1 << 20 // under way: none is free of the pace
 		var now time.Duration
 		var all, again []time.Duration // when what went out
 		lately := func(of []time.Duration) (n int) {
@@ -141,7 +163,7 @@ func TestPaceKeepsItsLaw(t *testing.T) {
 			case op < 7:
 				p.trouble(now)
 			case op < 9:
-				wait := p.again(now)
+				wait := p.again(now, many)
 				healthy := p.healthy()
 				if wait < 0 || wait > 1100*time.Millisecond {
 					t.Fatalf("seed %d: wait %v", seed, wait)
@@ -152,7 +174,7 @@ func TestPaceKeepsItsLaw(t *testing.T) {
 					}
 					now += wait
 					before := healthy
-					held := p.again(now) > 0
+					held := p.again(now, many) > 0
 					if healthy = p.healthy(); held {
 						if healthy >= before {
 							t.Fatalf("seed %d: told to come back after %v, and held back again", seed, wait)

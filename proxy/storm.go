@@ -84,17 +84,18 @@ func (g *guard) asked(t *ticket) {
 	}
 }
 
-// heard says how a request fared: that it was answered, if it was a client's first
-// here, or that one of any kind failed.
-func (g *guard) heard(v verdict) {
+// heard says how a request fared: that it was answered, a client's first here or a
+// repetition, or that one of any kind failed.
+func (g *guard) heard(v verdict, again bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch now := time.Since(g.epoch); v {
-	case good:
+	switch now := time.Since(g.epoch); {
+	case v == good && again:
+		g.pace.mended(now)
+	case v == good:
 		g.pace.good(now)
-	case bad:
+	case v == bad:
 		g.pace.trouble(now)
-	case neutral:
 	}
 }
 
@@ -128,7 +129,7 @@ func (g *guard) advance() {
 	for i := 0; i < len(g.line) && g.flying < max(stormFloor, g.live/stormShare); {
 		t := g.line[i]
 		if t.again && wait == 0 {
-			wait = g.pace.again(now)
+			wait = g.pace.again(now, g.flying)
 		}
 		if t.again && wait > 0 {
 			i++
@@ -138,6 +139,9 @@ func (g *guard) advance() {
 		t.in, t.at = true, now
 		g.flying++
 		close(t.turn)
+	}
+	if len(g.line)+g.flying == 0 {
+		g.pace.rest(now)
 	}
 	switch {
 	case wait > 0 && g.timer == nil:

@@ -3,6 +3,7 @@ package proxy
 import (
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,8 +62,8 @@ func TestGuardAgainstAModel(t *testing.T) {
 	}
 }
 
-// Those that ask again set out at their pace, in their order, whoever else comes and
-// goes; those that come from another target pass them.
+// Those that ask an upstream in trouble again set out at their pace, in their order,
+// whoever else comes and goes; those that come from another target pass them.
 func TestGuardPacesRepetitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard()
@@ -86,6 +87,8 @@ func TestGuardPacesRepetitions(t *testing.T) {
 			}
 			return n
 		}
+		g.heard(bad, false)
+		g.heard(bad, false)
 		again := enter(20, true)
 		if n := under(again); n != paceFloor {
 			t.Errorf("%d set out at once, want %d", n, paceFloor)
@@ -123,6 +126,42 @@ func TestGuardPacesRepetitions(t *testing.T) {
 		}
 		if g.flying != 0 || g.waiting() != 0 {
 			t.Errorf("%d under way, %d in line", g.flying, g.waiting())
+		}
+	})
+}
+
+// One connection dies under all streams of an upstream that is well: they are carried on
+// as fast as it answers, not at the pace of an outage.
+func TestGuardLetsAllBackToAnUpstreamThatIsWell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard()
+		const streams = 1000
+		for range streams {
+			g.join()
+		}
+		began := time.Now()
+		g.heard(bad, false) // all that is heard of that connection
+		most := 0
+		var wg sync.WaitGroup
+		for range streams {
+			k, _ := g.enter(true)
+			wg.Go(func() {
+				<-k.turn
+				g.asked(k)
+				g.mu.Lock()
+				most = max(most, g.flying)
+				g.mu.Unlock()
+				time.Sleep(100 * time.Millisecond) // to the first content
+				g.heard(good, true)
+				k.leave()
+			})
+		}
+		wg.Wait()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the last of %d was carried on after %v", streams, took)
+		}
+		if most > streams/stormShare {
+			t.Errorf("%d were under way at once", most)
 		}
 	})
 }
