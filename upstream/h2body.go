@@ -82,6 +82,9 @@ func (b *h2body) hand(p []byte, err error) bool {
 	for b.full && !b.closed {
 		b.gone.Wait()
 	}
+	if b.closed {
+		return false // what is still in there is not to be replaced: bytes would be missing before it
+	}
 	b.chunk, b.err, b.full = p, err, true
 	b.come.Signal()
 	for b.full && b.held && !b.closed {
@@ -122,14 +125,17 @@ func (b *h2body) next() ([]byte, error) {
 	}
 }
 
-// finish turns the library's last word into ours. mu is held.
+// finish turns the library's last word into ours. mu is held, but not while the library is
+// asked for its connection's state: that waits for a write to a peer who may not read, and
+// nobody who wakes or closes is to wait with it.
 func (b *h2body) finish(err error) {
-	switch {
-	case b.closed:
+	if b.closed {
 		err = net.ErrClosed // whatever the library says of our own cancel
-		fallthrough
-	case err != io.EOF:
+	}
+	if err != io.EOF {
+		b.mu.Unlock()
 		err = h2Error(err, b.cc, OpBody, Partial)
+		b.mu.Lock()
 	}
 	b.end = err
 }

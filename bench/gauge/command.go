@@ -134,6 +134,9 @@ func (c *flags) compare(ctx context.Context, wire Wire, self []string, out, log 
 	if c.baseline != "" && c.rounds < leastRounds {
 		return fmt.Errorf("%d rounds: a baseline needs the medians of at least %d", c.rounds, leastRounds)
 	}
+	if c.rounds < 1 || c.window <= 0 || c.settle < 0 || c.heals < 1 || c.turns < 1 {
+		return errors.New("--rounds, --window, --heals and --turns are to be above 0, and --settle not below")
+	}
 	loads := Config{Provider: c.provider, Binary: c.binary, Rounds: c.rounds, Settle: c.settle, Window: c.window, Log: log, Peers: c.others}
 	heal, rate := false, false
 	for _, n := range strings.Split(c.scenarios, ",") {
