@@ -76,7 +76,7 @@ func (d *drive) hear(v verdict) {
 		v = neutral // another stream of the same connection has told of its death
 	}
 	d.permit.report(v)
-	if d.asked != nil && (v == bad || v == good && d.unheard) {
+	if d.asked != nil && (v == bad || v == limited || v == good && d.unheard) {
 		d.unheard = false
 		d.asked.guard.heard(v, d.again)
 	}

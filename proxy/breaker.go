@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -54,6 +55,7 @@ const (
 	neutral verdict = iota // nothing: not the target's doing
 	good
 	bad
+	limited // that it may not be asked so fast: nothing of its health
 )
 
 var (
@@ -148,6 +150,9 @@ func (b *breaker) barred() (after time.Duration) {
 // report says what happened, when it happens. A success counts once per attempt; a
 // failure or nothing ends the permit.
 func (p *permit) report(v verdict) {
+	if v == limited {
+		v = neutral
+	}
 	if p.b == nil || p.over || v == good && p.good {
 		return
 	}
@@ -203,8 +208,11 @@ func outcome(v verdict) error {
 
 // verdictOn is what a failure says about its target.
 func verdictOn(c interrupt.Cause) verdict {
-	if c.Damning() {
+	switch {
+	case c.Damning():
 		return bad
+	case c.Status == http.StatusTooManyRequests && c.Blame() == interrupt.Provider:
+		return limited
 	}
 	return neutral
 }

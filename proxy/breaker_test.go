@@ -190,7 +190,7 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%v: %d, want %d", k, got, want)
 		}
 	}
-	for status, want := range map[int]verdict{408: neutral, 409: neutral, 429: neutral, 500: bad, 502: bad, 503: bad, 529: bad} {
+	for status, want := range map[int]verdict{408: neutral, 409: neutral, 429: limited, 500: bad, 502: bad, 503: bad, 529: bad} {
 		if got := verdictOn(interrupt.Cause{Kind: interrupt.BadStatus, Status: status}); got != want {
 			t.Errorf("%d: %d, want %d", status, got, want)
 		}

@@ -28,8 +28,8 @@ const (
 // for a minute. While nothing says trouble, as many repetitions as [stormFloor] may
 // be under way whatever their pace, and one more for each that was answered, so that
 // twice as many set out each time the last ones were answered well; the first failure
-// takes that back to the floor. Once failures outnumber answers it is in trouble, and
-// the pace alone counts until nobody waits any more and all is well again: those who
+// takes that back to the floor. Once one in five of what is heard within a second is a
+// failure it is in trouble, and the pace alone counts until nobody waits any more and all is well again: those who
 // waited for the end of an outage do not come back all at once.
 //
 // The healthy rate is that of the clients' requests that were answered, over the
@@ -75,7 +75,7 @@ func (p *pace) trouble(now time.Duration) {
 	p.roll(now)
 	p.bad++
 	p.proven = 0
-	if p.bad > 1 && p.bad >= p.goods+p.healed { // one is no trouble: whatever breaks, breaks once
+	if p.bad > 1 && 4*p.bad >= p.goods+p.healed { // one is no trouble: whatever breaks, breaks once
 		p.wary = true
 	}
 }

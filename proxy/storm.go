@@ -85,7 +85,7 @@ func (g *guard) asked(t *ticket) {
 }
 
 // heard says how a request fared: that it was answered, a client's first here or a
-// repetition, or that one of any kind failed.
+// repetition, or that one of any kind failed, or came too soon.
 func (g *guard) heard(v verdict, again bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,7 +94,7 @@ func (g *guard) heard(v verdict, again bool) {
 		g.pace.mended(now)
 	case v == good:
 		g.pace.good(now)
-	case v == bad:
+	case v == bad, v == limited:
 		g.pace.trouble(now)
 	}
 }

@@ -88,7 +88,7 @@ func TestGuardPacesRepetitions(t *testing.T) {
 			return n
 		}
 		g.heard(bad, false)
-		g.heard(bad, false)
+		g.heard(limited, false) // a limit is trouble, too
 		again := enter(20, true)
 		if n := under(again); n != paceFloor {
 			t.Errorf("%d set out at once, want %d", n, paceFloor)
