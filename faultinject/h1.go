@@ -1,6 +1,8 @@
 package faultinject
 
 import (
+	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -87,6 +89,26 @@ func setReset(conn net.Conn) {
 			conn = c.NetConn()
 		default:
 			return
+		}
+	}
+}
+
+// closeWrite sends FIN, behind the TLS alert that says so, and leaves the other direction
+// open.
+func closeWrite(conn net.Conn) error {
+	for {
+		switch c := conn.(type) {
+		case *net.TCPConn:
+			return c.CloseWrite()
+		case *tls.Conn:
+			if err := c.CloseWrite(); err != nil {
+				return err
+			}
+			conn = c.NetConn()
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return errors.ErrUnsupported
 		}
 	}
 }

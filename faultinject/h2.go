@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -86,6 +87,9 @@ func (c *h2conn) hello() error {
 func (c *h2conn) frame(f http2.Frame) *h2stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.dead {
+		return nil
+	}
 	switch f := f.(type) {
 	case *http2.SettingsFrame:
 		c.settings(f)
@@ -173,10 +177,30 @@ func (c *h2conn) drop(id uint32) {
 	}
 }
 
+// lingering is how long a client that was sent FIN is listened to until it closes its side.
+const lingering = 5 * time.Second
+
+// fin sends FIN behind all that was written. To close at once would take back what is
+// still on its way, and send RST in its place, whenever the client has said something that
+// was not read yet (RFC 9293 §3.6.1); it is listened to until it has gone. mu is held.
+func (c *h2conn) fin() {
+	c.bury()
+	if err := closeWrite(c.conn); err != nil {
+		c.conn.Close()
+		return
+	}
+	_ = c.conn.SetReadDeadline(time.Now().Add(lingering))
+}
+
 // die ends all streams of a connection that is over.
 func (c *h2conn) die() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.bury()
+}
+
+// bury is die with mu held.
+func (c *h2conn) bury() {
 	c.dead = true
 	for id := range c.streams {
 		c.drop(id)

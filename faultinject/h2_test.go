@@ -1,6 +1,7 @@
 package faultinject
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,9 +9,11 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 )
 
 // h2client speaks HTTP/2 with prior knowledge. GetBody is not set by callers,
@@ -157,5 +160,66 @@ func TestHTTP2ClientDepartureIsSeen(t *testing.T) {
 	list, err := s.WaitLog(patience(t), allEnded(1))
 	if err != nil || list[0].Ending != ClientClosed {
 		t.Errorf("%v %v", list[0].Ending, err)
+	}
+}
+
+// A client that says something while the connection ends gets all that was said to it, and
+// then FIN: a provider's polite end of a connection is no reset. It reads nothing until the
+// end has come, so that some of it is still on the provider's side then.
+func TestHTTP2FINComesBehindWhatWasSaid(t *testing.T) {
+	s := start(t, Config{Script: MustScript("attempt 1: fin after text 8000"), Scenario: "long", LongTokens: 16000})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.H2CURL(), "h2c://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	fr := http2.NewFramer(conn, conn)
+	path, body := request(Chat)
+	var head bytes.Buffer
+	enc := hpack.NewEncoder(&head)
+	for name, value := range map[string]string{":method": "POST", ":scheme": "http", ":path": path, ":authority": "provider"} {
+		enc.WriteField(hpack.HeaderField{Name: name, Value: value})
+	}
+	for name, values := range credentials() {
+		enc.WriteField(hpack.HeaderField{Name: strings.ToLower(name), Value: values[0]})
+	}
+	for _, err := range []error{
+		fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30}),
+		fr.WriteWindowUpdate(0, 1<<30),
+		fr.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: head.Bytes(), EndHeaders: true}),
+		fr.WriteData(1, true, []byte(body)),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for fr.WritePing(true, [8]byte{}) == nil { // unasked, so that it is not answered
+		}
+	})
+	if _, err := s.WaitLog(patience(t), allEnded(1)); err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	for {
+		f, err := fr.ReadFrame()
+		if err != nil {
+			if err != io.EOF {
+				t.Errorf("the end: %v", err)
+			}
+			break
+		}
+		if f, ok := f.(*http2.DataFrame); ok {
+			events += strings.Count(string(f.Data()), "\n\n")
+		}
+	}
+	conn.Close()
+	wg.Wait()
+	if events < 8000 {
+		t.Errorf("%d events", events)
 	}
 }

@@ -91,7 +91,7 @@ func (st *h2stream) end(s Step) {
 	case EndPolite:
 		c.fr.WriteData(st.id, true, nil)
 	case EndFIN:
-		c.conn.Close()
+		c.fin()
 	case EndReset:
 		setReset(c.conn)
 		c.conn.Close()
