@@ -113,6 +113,10 @@ func Command(ctx context.Context, args []string, self []string, binary string, o
 	if err != nil {
 		return err
 	}
+	// Found out at its end, a run of an hour would be for nothing.
+	if err := errors.Join(writable(c.json), writable(c.html)); err != nil {
+		return err
+	}
 	switch {
 	case c.target.URL != "":
 		return c.aim(ctx, wire, out, log)
@@ -127,6 +131,19 @@ func Command(ctx context.Context, args []string, self []string, binary string, o
 		return c.runSoak(ctx, wire, self, out, log)
 	}
 	return c.compare(ctx, wire, self, out, log)
+}
+
+// writable is an error if name is given and no file can be written there. What the file has
+// is kept.
+func writable(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // compare runs scenarios with all peers.

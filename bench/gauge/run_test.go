@@ -81,6 +81,8 @@ func TestCommandRefusesWhatItDoesNotKnow(t *testing.T) {
 		{"-peers direct -scenarios heal -heals 0", "above 0"},
 		{"-soak -soak-peer nginx", "soak"},
 		{"-soak", "no --unbroken"},
+		{"-peers direct -scenarios json -json nowhere/x.json", "nowhere/x.json"},
+		{"-peers direct -scenarios json -html nowhere/x.html", "nowhere/x.html"},
 		{"-peers direct -scenarios heal", "nothing was measured"},
 		{"flood", `"flood" is left over: what it takes are flags; see --help`},
 		{"-nope", "not defined: -nope; see --help"},
