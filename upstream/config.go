@@ -22,7 +22,7 @@ type Config struct {
 	ReadBuffer     int // 4 KiB per HTTP/1.1 stream; heads may grow it to MaxHeaderBytes
 
 	PingInterval time.Duration // 30 s without a frame on an HTTP/2 connection asks for a PING; negative is never
-	PingTimeout  time.Duration // 15 s without its answer fails the connection and its streams
+	PingTimeout  time.Duration // 15 s without its answer, or in which a write got no further, fails the connection and its streams
 
 	// Proxy returns the forward proxy for a target's URL, which it leaves as it is, nil for none. The default reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY once,
 	// when the Client is made; loopback targets never go through it. NoProxy turns proxies off. Schemes: http, https, socks5.

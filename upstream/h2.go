@@ -35,6 +35,9 @@ func newTransport(cfg Config) *http2.Transport {
 	t.IdleConnTimeout = cfg.IdleConnTimeout
 	t.ReadIdleTimeout = max(cfg.PingInterval, 0)
 	t.PingTimeout = cfg.PingTimeout
+	if t.ReadIdleTimeout > 0 {
+		t.WriteByteTimeout = cfg.PingTimeout
+	}
 	return t
 }
 

@@ -330,6 +330,31 @@ func TestH2DeadConnectionIsFoundByPing(t *testing.T) {
 	}
 }
 
+// TestH2PeerThatTakesNothingIsFound: it says enough to seem alive, and reads no more. Whoever writes to it waits with the
+// connection's lock held, and all its streams with him, and whoever gives up waits for that lock to say so.
+func TestH2PeerThatTakesNothingIsFound(t *testing.T) {
+	over := make(chan struct{})
+	p := h2peer(t, func(_ int, f *frames) {
+		_ = f.fr.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
+		_ = f.fr.WriteWindowUpdate(0, 1<<30)
+		_ = f.next(http2.FrameHeaders)
+		for f.fr.WritePing(true, [8]byte{}) == nil {
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-over:
+				return
+			}
+		}
+	})
+	defer close(over)
+	c := newClient(t, Config{PingInterval: time.Hour, PingTimeout: 100 * time.Millisecond})
+	ctx := within(t)
+	_, err := c.Open(ctx, p.target("h2c"), post(strings.Repeat("x", 64<<20)))
+	if e := failure(t, err); e.Kind != Timeout || ctx.Err() != nil {
+		t.Errorf("got %v, want a timeout, and not that of the caller", e)
+	}
+}
+
 // TestH2ConcurrentOpensShareOneConnection: a burst at start must not dial once each.
 func TestH2ConcurrentOpensShareOneConnection(t *testing.T) {
 	p := h2peer(t, func(_ int, f *frames) {
