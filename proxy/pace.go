@@ -29,8 +29,9 @@ const (
 // be under way whatever their pace, and one more for each that was answered, so that
 // twice as many set out each time the last ones were answered well; the first failure
 // takes that back to the floor. Once one in five of what is heard within a second is a
-// failure it is in trouble, and the pace alone counts until nobody waits any more and all is well again: those who
-// waited for the end of an outage do not come back all at once.
+// failure it is in trouble, and the pace alone counts until nobody waits any more and
+// all is well again: those who waited for the end of an outage do not come back all at
+// once.
 //
 // The healthy rate is that of the clients' requests that were answered, over the
 // last minute of health: a second that brought no more good than bad does not
@@ -52,7 +53,7 @@ type pace struct {
 	ill        bool             // the last tick that brought anything was not one of health
 
 	healed int  // repetitions answered, of the tick under way
-	worse  bool // the last tick that brought anything, repetitions too, had no more answers than failures
+	worse  bool // the last tick that brought anything was one of trouble
 	proven int  // repetitions answered since the last failure, or since nobody waited
 	wary   bool // it is in trouble, or somebody still waits who waited for its end
 }
@@ -75,10 +76,12 @@ func (p *pace) trouble(now time.Duration) {
 	p.roll(now)
 	p.bad++
 	p.proven = 0
-	if p.bad > 1 && 4*p.bad >= p.goods+p.healed { // one is no trouble: whatever breaks, breaks once
-		p.wary = true
-	}
+	p.wary = p.wary || p.troubled()
 }
+
+// troubled reports whether the tick under way is one of trouble. A single failure is none:
+// whatever breaks, breaks once.
+func (p *pace) troubled() bool { return p.bad > 1 && 4*p.bad >= p.goods+p.healed }
 
 // rest says that no repetition is under way, and none waits.
 func (p *pace) rest(now time.Duration) {
@@ -170,7 +173,7 @@ func (p *pace) roll(now time.Duration) {
 		p.ill = p.goods <= p.bad
 	}
 	if p.goods+p.healed+p.bad > 0 {
-		p.worse = p.goods+p.healed <= p.bad
+		p.worse = p.troubled()
 	}
 	if !p.ill {
 		p.remember(p.goods)

@@ -61,13 +61,19 @@ func newLoad(addr string, sc Scenario) *Load {
 	return l
 }
 
-// opening is how many streams may be waiting for their first event: half of what Linux lets
-// stand before a listener that is slow to accept (net.core.somaxconn), and what is more breaks.
-const opening = 2048
+const (
+	// opening is how many streams may be waiting for their first event: half of what Linux
+	// lets stand before a listener that is slow to accept (net.core.somaxconn), and what is
+	// more breaks.
+	opening = 2048
+	// openingMost bounds how long that holds up all others: some peer answers nobody.
+	openingMost = 20 * time.Second
+)
 
 func (l *Load) start(n int) {
+	began := time.Now()
 	for i := range n {
-		for l.stream && int64(i)-l.flowing.Load()-l.broken.Load() >= opening && l.ctx.Err() == nil {
+		for l.stream && int64(i)-l.flowing.Load()-l.broken.Load() >= opening && time.Since(began) < openingMost {
 			time.Sleep(time.Millisecond)
 		}
 		c := &client{lat: hdrhistogram.New(1, time.Minute.Microseconds(), 2)}
