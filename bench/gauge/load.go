@@ -61,27 +61,23 @@ func newLoad(addr string, sc Scenario) *Load {
 	return l
 }
 
-const (
-	// opening is how many streams may be waiting for their first event: half of what Linux
-	// lets stand before a listener that is slow to accept (net.core.somaxconn), and what is
-	// more breaks.
-	opening = 2048
-	// openingMost bounds how long that holds up all others: some peer answers nobody.
-	openingMost = 20 * time.Second
-)
+// opened is how far apart streams are opened, so that their phases differ and no listener's
+// backlog overflows: as many more as a machine of two cores takes for both sides of a proxy.
+func opened(n int) time.Duration {
+	if n > 5000 {
+		return 500 * time.Microsecond
+	}
+	return 200 * time.Microsecond
+}
 
 func (l *Load) start(n int) {
-	began := time.Now()
-	for i := range n {
-		for l.stream && int64(i)-l.flowing.Load()-l.broken.Load() >= opening && time.Since(began) < openingMost {
-			time.Sleep(time.Millisecond)
-		}
+	for range n {
 		c := &client{lat: hdrhistogram.New(1, time.Minute.Microseconds(), 2)}
 		l.clients = append(l.clients, c)
 		l.wait.Add(1)
 		go l.run(c)
 		if l.stream {
-			time.Sleep(200 * time.Microsecond) // so that phases differ
+			time.Sleep(opened(n))
 		}
 	}
 }
