@@ -80,35 +80,35 @@ func (w *h1) reset() {
 
 // setReset makes the next Close of conn send RST.
 func setReset(conn net.Conn) {
-	for {
-		switch c := conn.(type) {
-		case *net.TCPConn:
-			c.SetLinger(0)
-			return
-		case interface{ NetConn() net.Conn }:
-			conn = c.NetConn()
-		default:
-			return
-		}
+	if c := tcpOf(conn); c != nil {
+		c.SetLinger(0)
 	}
 }
 
 // closeWrite sends FIN, behind the TLS alert that says so, and leaves the other direction
 // open.
 func closeWrite(conn net.Conn) error {
+	if c, ok := conn.(*tls.Conn); ok {
+		if err := c.CloseWrite(); err != nil {
+			return err
+		}
+	}
+	if c := tcpOf(conn); c != nil {
+		return c.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// tcpOf is the socket under conn; nil: it has none.
+func tcpOf(conn net.Conn) *net.TCPConn {
 	for {
 		switch c := conn.(type) {
 		case *net.TCPConn:
-			return c.CloseWrite()
-		case *tls.Conn:
-			if err := c.CloseWrite(); err != nil {
-				return err
-			}
-			conn = c.NetConn()
+			return c
 		case interface{ NetConn() net.Conn }:
 			conn = c.NetConn()
 		default:
-			return errors.ErrUnsupported
+			return nil
 		}
 	}
 }
