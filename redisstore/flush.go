@@ -37,12 +37,10 @@ const (
 type job struct {
 	w      *writer
 	act    act
-	offset int64 // of an append, as size and renew
-	size   int
-	renew  bool
-	marked int   // of a mark: how many calls of Mark it stands for
-	st     *step // what does it
-	nth    int   // of an append: which of the step's portions
+	marked int      // of a mark: how many calls of Mark it stands for
+	st     *step    // what does it
+	part   *portion // of an append; set by arrange, as nth
+	nth    int      // which of the step's portions that is
 }
 
 // verdict is what came of the job. failed is the error of the pipeline.
@@ -199,7 +197,7 @@ func (s *Store) next(b *batch, w *writer, most int) (bytes int) {
 // what the word costs Redis.
 func (s *Store) append(b *batch, w *writer, at int64, p string) {
 	renew := b.now.Sub(w.renewed) >= s.cfg.TTL/renewals
-	b.jobs = append(b.jobs, job{w: w, act: actAppend, offset: at, size: len(p), renew: renew})
+	b.jobs = append(b.jobs, job{w: w, act: actAppend})
 	b.portions = append(b.portions, portion{keys: w.keys, fence: w.fence, offset: at, p: p, renew: renew})
 }
 
@@ -218,7 +216,7 @@ func (s *Store) arrange(b *batch) {
 			st = s.appending(b.portions[at:end])
 			b.steps = append(b.steps, st)
 		}
-		j.st, j.nth = st, n-at
+		j.st, j.part, j.nth = st, &b.portions[n], n-at
 		n++
 	}
 }
@@ -248,7 +246,7 @@ func (s *Store) apply(j *job, failed error, now time.Time) bool {
 		w.die(checkpoint.ErrFenced)
 	case o == notFound && (j.act == actDelete || w.settled && w.state.Phase == checkpoint.Finished):
 		w.die(nil) // it is gone, as it should be
-	case o == gap && size >= w.base && size < j.offset:
+	case o == gap && j.part != nil && size >= w.base && size < j.part.offset:
 		w.acked = size // a fail-over lost the end
 	case (o == notFound || o == behind || o == corrupt) && w.base == 0 && w.again < maxRestores:
 		w.restore, w.acked, w.renewed = true, 0, time.Time{}
@@ -270,11 +268,12 @@ func (s *Store) did(j *job, now time.Time) {
 	w.wrote, w.check = now, false
 	switch j.act {
 	case actAppend:
-		w.acked = max(w.acked, j.offset+int64(j.size))
-		if j.renew {
+		size := int64(len(j.part.p))
+		w.acked = max(w.acked, j.part.offset+size)
+		if j.part.renew {
 			w.renewed = now
 		}
-		s.counts.bytes.Add(int64(j.size))
+		s.counts.bytes.Add(size)
 		if w.acked == w.end() {
 			w.since = time.Time{}
 		}
