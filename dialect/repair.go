@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"bytes"
-
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/turn"
 )
@@ -12,7 +10,7 @@ import (
 // and comes back as the same slice. A message that held nothing else is taken out whole,
 // since the providers whose requests look like this refuse an empty one.
 func RepairMessages(body []byte, marked func(block []byte) bool) []byte {
-	if !bytes.Contains(body, []byte(turn.DropMark)) {
+	if !jsonwalk.Has(body, turn.DropMark) {
 		return body
 	}
 	messages := jsonwalk.All(jsonwalk.Get(body, "messages"))

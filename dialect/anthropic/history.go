@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
-
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 )
@@ -10,7 +8,7 @@ import (
 var _ dialect.Historian = Dialect{}
 
 // Answers implements [dialect.Historian].
-func (Dialect) Answers(body []byte) bool { return bytes.Contains(body, []byte(`"tool_result"`)) }
+func (Dialect) Answers(body []byte) bool { return jsonwalk.Has(body, `"tool_result"`) }
 
 // History implements [dialect.Historian]. A note is a text block behind the last result, in front of which the API
 // refuses one.

@@ -21,12 +21,9 @@ func (Dialect) Parse(body []byte) (*dialect.Request, error) {
 
 // Read is Parse for hosts whose requests name the model elsewhere: Bedrock, in the path.
 func Read(body []byte) (*dialect.Request, error) {
-	if !jsonwalk.Valid(body) {
-		return nil, errors.New("messages request: not valid json")
-	}
 	r := &dialect.Request{Body: body, N: 1, IncludeUsage: true}
 	var messages []byte
-	w := jsonwalk.Members(body)
+	w := jsonwalk.Checked(body)
 	for k, v, ok := w.Next(); ok; k, v, ok = w.Next() {
 		switch string(plainKey(k)) {
 		case "model":

@@ -1,8 +1,6 @@
 package bedrock
 
 import (
-	"bytes"
-
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 )
@@ -13,7 +11,7 @@ var (
 )
 
 // Answers implements [dialect.Historian].
-func (Converse) Answers(body []byte) bool { return bytes.Contains(body, []byte(`"toolResult"`)) }
+func (Converse) Answers(body []byte) bool { return jsonwalk.Has(body, `"toolResult"`) }
 
 // History implements [dialect.Historian]. A note is a part of the last result's content: some models refuse text beside
 // results.

@@ -18,7 +18,7 @@ var (
 func (Converse) Parse(body []byte) (*dialect.Request, error) {
 	r := &dialect.Request{Body: body, N: 1, Stream: true, IncludeUsage: true}
 	var messages []byte
-	w := jsonwalk.Members(body)
+	w := jsonwalk.Checked(body)
 	for k, v, ok := w.Next(); ok; k, v, ok = w.Next() {
 		switch {
 		case jsonwalk.KeyIs(k, "messages"):
@@ -38,7 +38,7 @@ func (Converse) Parse(body []byte) (*dialect.Request, error) {
 			readModelFields(r, v)
 		}
 	}
-	if w.Err() != nil || !jsonwalk.Valid(body) {
+	if w.Err() != nil {
 		return nil, ErrRequest
 	}
 	if jsonwalk.KindOf(messages) != jsonwalk.KindArray {

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"bytes"
-
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 )
@@ -11,7 +9,7 @@ var _ dialect.Historian = Dialect{}
 
 // Answers implements dialect.Historian.
 func (grammar) Answers(body []byte) bool {
-	return bytes.Contains(body, []byte(`"functionResponse"`)) || bytes.Contains(body, []byte(`"function_response"`))
+	return jsonwalk.Has(body, `"functionResponse"`) || jsonwalk.Has(body, `"function_response"`)
 }
 
 // History implements dialect.Historian. The parts of a content that answers calls

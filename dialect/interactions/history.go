@@ -1,7 +1,6 @@
 package interactions
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/unbroken-llm/unbroken/dialect"
@@ -11,7 +10,7 @@ import (
 var _ dialect.Historian = Dialect{}
 
 // Answers implements dialect.Historian.
-func (Dialect) Answers(body []byte) bool { return bytes.Contains(body, []byte(`"function_result"`)) }
+func (Dialect) Answers(body []byte) bool { return jsonwalk.Has(body, `"function_result"`) }
 
 // History implements dialect.Historian. A note goes to the end of the last result,
 // or is a member of one that is an object.

@@ -1,7 +1,6 @@
 package interactions
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 
@@ -162,7 +161,7 @@ func textOf(list []byte) (text []byte) {
 // Repair implements dialect.Dialect: thought steps under the drop mark are taken out
 // of the input.
 func (Dialect) Repair(body []byte) []byte {
-	if !bytes.Contains(body, []byte(turn.DropMark)) {
+	if !jsonwalk.Has(body, turn.DropMark) {
 		return body
 	}
 	input := jsonwalk.Get(body, "input")

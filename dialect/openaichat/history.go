@@ -1,8 +1,6 @@
 package openaichat
 
 import (
-	"bytes"
-
 	"github.com/unbroken-llm/unbroken/dialect"
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 )
@@ -10,7 +8,7 @@ import (
 var _ dialect.Historian = Dialect{}
 
 // Answers implements dialect.Historian.
-func (Dialect) Answers(body []byte) bool { return bytes.Contains(body, []byte(`"tool_call_id"`)) }
+func (Dialect) Answers(body []byte) bool { return jsonwalk.Has(body, `"tool_call_id"`) }
 
 // History implements dialect.Historian. A note goes to the end of the last result's
 // content: a message of its own may not stand between results, and strict hosts

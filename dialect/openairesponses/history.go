@@ -1,7 +1,6 @@
 package openairesponses
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 var _ dialect.Historian = Dialect{}
 
 // Answers implements [dialect.Historian].
-func (Dialect) Answers(body []byte) bool { return bytes.Contains(body, []byte(`_output"`)) }
+func (Dialect) Answers(body []byte) bool { return jsonwalk.Has(body, `_output"`) }
 
 // History implements [dialect.Historian]. What an application answers is an item whose type ends in _output; a note goes
 // to the end of its output where that is text.

@@ -128,7 +128,7 @@ const reference = "item_reference"
 
 // Refers implements [dialect.Lineage].
 func (Dialect) Refers(body []byte) (ids []string) {
-	if !bytes.Contains(body, []byte(reference)) {
+	if !jsonwalk.Has(body, reference) {
 		return nil
 	}
 	es := jsonwalk.Elements(jsonwalk.Get(body, "input"))

@@ -1,8 +1,6 @@
 package openairesponses
 
 import (
-	"bytes"
-
 	"github.com/unbroken-llm/unbroken/internal/jsonwalk"
 	"github.com/unbroken-llm/unbroken/turn"
 )
@@ -11,7 +9,7 @@ import (
 // mark costs one search and comes back as the same slice. What follows such an item stands without it: it came of
 // another generation, behind reasoning of its own.
 func (Dialect) Repair(body []byte) []byte {
-	if !bytes.Contains(body, []byte(turn.DropMark)) {
+	if !jsonwalk.Has(body, turn.DropMark) {
 		return body
 	}
 	items := jsonwalk.All(jsonwalk.Get(body, "input"))

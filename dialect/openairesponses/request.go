@@ -21,11 +21,8 @@ const logprobsOf = "message.output_text.logprobs"
 // Parse implements [dialect.Dialect]. Members it does not know, and known ones of a kind it does not expect, are the
 // provider's to judge. A model may be missing: a stored prompt can name one.
 func (Dialect) Parse(body []byte) (*dialect.Request, error) {
-	if !jsonwalk.Valid(body) {
-		return nil, ErrRequest
-	}
 	r := &dialect.Request{Body: body, N: 1, IncludeUsage: true}
-	w := jsonwalk.Members(body)
+	w := jsonwalk.Checked(body)
 	for k, v, ok := w.Next(); ok; k, v, ok = w.Next() {
 		if jsonwalk.IsNull(v) {
 			continue
@@ -48,7 +45,6 @@ func readMember(r *dialect.Request, key string, val []byte) {
 	case "stream":
 		r.Stream, _ = jsonwalk.Bool(val)
 	case "input":
-		r.Prefill = openText(jsonwalk.Last(val))
 		readItems(r, val)
 	case "max_output_tokens":
 		if n, ok := jsonwalk.Int(val); ok && n > 0 {
@@ -150,13 +146,16 @@ func openText(item []byte) []byte {
 }
 
 // readItems finds the tools that items of the input declare: additional_tools, which is where Codex has all of its own,
-// and what a tool search brought up.
+// and what a tool search brought up; and what the last one leaves to go on with.
 func readItems(r *dialect.Request, input []byte) {
+	var last []byte
 	es := jsonwalk.Elements(input)
 	for item, ok := es.Next(); ok; item, ok = es.Next() {
+		last = item
 		switch text(jsonwalk.Get(item, "type")) {
 		case "additional_tools", "tool_search_output":
 			readTools(r, jsonwalk.Get(item, "tools"))
 		}
 	}
+	r.Prefill = openText(last)
 }

@@ -40,25 +40,23 @@ func (p *Prefix) feed(b []byte) int {
 
 // text reads inside a string up to its end or its next escape. Control characters must not stand there unescaped.
 func (p *Prefix) text(b []byte, i int) int {
-	for i < len(b) {
-		switch c := b[i]; {
-		case c == '"':
-			if p.key {
-				p.key, p.at = false, wantColon
-			} else {
-				p.value()
-			}
-			return i + 1
-		case c == '\\':
-			p.at = inEscape
-			return i + 1
-		case c < ' ':
-			p.at = broken
-			return i
-		}
-		i++
+	if i = plainEnd(b, i); i == len(b) {
+		return i
 	}
-	return i
+	switch b[i] {
+	case '"':
+		if p.key {
+			p.key, p.at = false, wantColon
+		} else {
+			p.value()
+		}
+	case '\\':
+		p.at = inEscape
+	default:
+		p.at = broken
+		return i
+	}
+	return i + 1
 }
 
 // byte takes one byte outside the plain text of a string and outside white space.

@@ -29,8 +29,23 @@ func seed(f *testing.F) {
 func FuzzValidAgreesWithEncodingJSON(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if got, want := Valid(b), json.Valid(b); got != want {
+		want := json.Valid(b)
+		if got := Valid(b); got != want {
 			t.Fatalf("Valid(%q) = %v, encoding/json says %v", b, got, want)
+		}
+		object := want && b[space(b, 0)] == '{'
+		w, lax := Checked(b), Members(b)
+		for {
+			k, v, ok := w.Next()
+			if !ok {
+				break
+			}
+			if lk, lv, _ := lax.Next(); !bytes.Equal(k, lk) || !bytes.Equal(v, lv) {
+				t.Fatalf("Checked(%q) has %q: %q where Members has %q: %q", b, k, v, lk, lv)
+			}
+		}
+		if got := w.Err() == nil; got != object {
+			t.Fatalf("Checked(%q): %v, encoding/json says %v", b, w.Err(), object)
 		}
 	})
 }

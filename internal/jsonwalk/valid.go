@@ -70,10 +70,7 @@ func keyEnd(b []byte, i int) int {
 func textEnd(b []byte, i int) int {
 	i++
 	for {
-		for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' {
-			i++
-		}
-		if i == len(b) || b[i] < ' ' {
+		if i = plainEnd(b, i); i == len(b) || b[i] < ' ' {
 			return -1
 		}
 		if b[i] == '"' {

@@ -10,11 +10,12 @@ var (
 
 // cursor is the part that walking objects and arrays have in common.
 type cursor struct {
-	b     []byte
-	i     int // next byte to read
-	begun bool
-	done  bool
-	err   error
+	b      []byte
+	i      int // next byte to read
+	strict bool
+	begun  bool
+	done   bool
+	err    error
 }
 
 // advance moves to the start of the next member or element; false at the end or at the first error.
@@ -59,7 +60,12 @@ func (c *cursor) fail(err error) bool {
 
 // value cuts the value at the cursor.
 func (c *cursor) value() ([]byte, bool) {
-	end := valueEnd(c.b, c.i)
+	end := -1
+	if c.strict {
+		end = strictEnd(c.b, c.i, 1)
+	} else {
+		end = valueEnd(c.b, c.i)
+	}
 	if end < 0 {
 		return nil, c.fail(ErrSyntax)
 	}
@@ -74,6 +80,9 @@ type Walk struct{ c cursor }
 // Members starts a walk over the members of obj, which may have white space around it.
 func Members(obj []byte) Walk { return Walk{cursor{b: obj}} }
 
+// Checked is Members with a closer look: a walk that ends without an error has seen a document that is Valid.
+func Checked(obj []byte) Walk { return Walk{cursor{b: obj, strict: true}} }
+
 // Next returns the next member in written order: key is the still escaped body between the quotes, val the raw value
 // without the white space around it. Both alias the object. Duplicate keys are all returned; by the custom of
 // encoding/json the last one counts. ok is false at the end and at the first malformed byte; Err tells them apart.
@@ -85,7 +94,12 @@ func (w *Walk) Next() (key, val []byte, ok bool) {
 	if c.i == len(c.b) || c.b[c.i] != '"' {
 		return nil, nil, c.fail(ErrSyntax)
 	}
-	end := stringEnd(c.b, c.i)
+	end := -1
+	if c.strict {
+		end = textEnd(c.b, c.i)
+	} else {
+		end = stringEnd(c.b, c.i)
+	}
 	if end < 0 {
 		return nil, nil, c.fail(ErrSyntax)
 	}
