@@ -130,5 +130,9 @@ func (d *drive) openedBy(o *opening) relay.Input {
 	}
 	d.res, d.nth = o.res, o.n
 	d.life.reads(o.res)
+	if d.timer != nil { // a quarter of a kilobyte, which would lie idle while the stream flows
+		d.timer.Stop()
+		d.timer = nil
+	}
 	return relay.Opened{Attempt: o.n, Status: o.res.Status, Header: &o.res.Header}
 }
