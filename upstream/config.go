@@ -18,6 +18,10 @@ type Config struct {
 	IdleConnTimeout time.Duration
 	MaxIdlePerHost  int // 256 unused HTTP/1.1 connections per target; the oldest are closed first
 
+	// StreamsPerConn (32) bounds the streams that share an HTTP/2 connection, however many more the provider permits: whatever ends
+	// a connection ends all of them.
+	StreamsPerConn int
+
 	MaxHeaderBytes int // 64 KiB: a response head, 1xx heads included
 	ReadBuffer     int // 4 KiB per HTTP/1.1 stream; heads may grow it to MaxHeaderBytes
 
@@ -41,6 +45,8 @@ func (c Config) Validate() error {
 		return errors.New("upstream: idle connection timeout is negative")
 	case c.MaxIdlePerHost < 0:
 		return errors.New("upstream: idle connections per host is negative")
+	case c.StreamsPerConn < 0:
+		return errors.New("upstream: streams per connection is negative")
 	case c.MaxHeaderBytes < 0:
 		return errors.New("upstream: response head limit is negative")
 	case c.ReadBuffer != 0 && c.ReadBuffer < 512:
@@ -60,6 +66,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxIdlePerHost == 0 {
 		c.MaxIdlePerHost = 256
+	}
+	if c.StreamsPerConn == 0 {
+		c.StreamsPerConn = 32
 	}
 	if c.MaxHeaderBytes == 0 {
 		c.MaxHeaderBytes = 64 << 10

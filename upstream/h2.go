@@ -63,6 +63,29 @@ func (bringYourOwn) GetClientConn(r *http.Request, _ string) (*http2.ClientConn,
 
 func (bringYourOwn) MarkDead(*http2.ClientConn) {}
 
+// shared is an HTTP/2 connection of a host.
+type shared struct {
+	host *host
+	cc   *http2.ClientConn
+	live int // streams that are reserved or open; guarded by the host
+}
+
+// enterLocked reserves a stream; false: there is no room for another one, or the connection takes none any more.
+func (s *shared) enterLocked() bool {
+	if s.live >= s.host.client.cfg.StreamsPerConn || !s.cc.ReserveNewRequest() {
+		return false
+	}
+	s.live++
+	return true
+}
+
+// leave makes room for another stream.
+func (s *shared) leave() {
+	s.host.mu.Lock()
+	s.live--
+	s.host.mu.Unlock()
+}
+
 // addH2 starts HTTP/2 on a connection, reserves the first stream for the caller and shares the rest.
 func (h *host) addH2(nc, raw net.Conn) (link, *Error) {
 	cc, err := h.client.h2.NewClientConn(nc)
@@ -71,12 +94,13 @@ func (h *host) addH2(nc, raw net.Conn) (link, *Error) {
 		return nil, &Error{Op: OpDial, Safety: NotSent, Kind: kindOf(err), Err: err}
 	}
 	cc.ReserveNewRequest()
+	s := &shared{host: h, cc: cc, live: 1}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.proto = protoH2
 	live := h.h2[:0]
 	for _, old := range h.h2 {
-		if s := old.State(); !s.Closed && !s.Closing {
+		if s := old.cc.State(); !s.Closed && !s.Closing {
 			live = append(live, old)
 		}
 	}
@@ -85,9 +109,9 @@ func (h *host) addH2(nc, raw net.Conn) (link, *Error) {
 	if h.closed {
 		retire(cc)
 	} else {
-		h.h2 = append(h.h2, cc)
+		h.h2 = append(h.h2, s)
 	}
-	return &h2link{host: h, cc: cc}, nil
+	return &h2link{shared: s}, nil
 }
 
 // retire closes an unused connection at once and a used one behind its last stream. No new stream is reserved meanwhile.
@@ -104,8 +128,7 @@ const deaf = time.Second
 
 // h2link is a reserved stream on a connection.
 type h2link struct {
-	host   *host
-	cc     *http2.ClientConn
+	*shared
 	reused bool
 }
 
@@ -124,6 +147,7 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 			s = Partial
 			_ = res.Body.Close()
 		}
+		l.leave()
 		if time.Since(began) > deaf {
 			retire(l.cc)
 		}
@@ -131,6 +155,7 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 	}
 	if err != nil {
 		cancel()
+		l.leave()
 		return nil, l.openError(err, up)
 	}
 	out := &Response{Status: res.StatusCode, Proto: "HTTP/2.0", Reused: l.reused, Header: make(Header, 0, len(res.Header))}
@@ -140,7 +165,7 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 		}
 	}
 	slices.SortStableFunc(out.Header, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
-	out.body = newH2Body(res.Body, l.cc, up, cancel)
+	out.body = newH2Body(res.Body, l.shared, up, cancel)
 	return out, nil
 }
 

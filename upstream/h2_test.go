@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -385,6 +387,85 @@ func TestH2ConcurrentOpensShareOneConnection(t *testing.T) {
 	}
 	if p.accepted() != 1 {
 		t.Errorf("%d connections, want 1", p.accepted())
+	}
+}
+
+// Whatever ends a connection ends all its streams, so that many of them do not share one, however many the provider
+// permits; and a burst dials as often as it must, at once.
+func TestH2ConnectionCarriesNotTooManyStreams(t *testing.T) {
+	const n, most = 100, 8
+	p := h2peer(t, func(_ int, f *frames) {
+		for open := 1; ; open++ {
+			id, _ := f.request()
+			if id == 0 {
+				return
+			}
+			if open > most {
+				f.head(id, true, ":status", "503")
+				continue
+			}
+			f.head(id, false, ":status", "200") // and goes on for ever
+		}
+	})
+	c := newClient(t, Config{StreamsPerConn: most})
+	type opened struct {
+		res *Response
+		err error
+	}
+	come := make(chan opened)
+	for range n {
+		go func() {
+			res, err := c.Open(within(t), p.target("h2c"), post(""))
+			come <- opened{res, err}
+		}()
+	}
+	var all []*Response
+	for range n {
+		o := <-come
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		if o.res.Status != 200 {
+			t.Errorf("a connection got more than %d streams", most)
+		}
+		all = append(all, o.res)
+	}
+	if got, atLeast := p.accepted(), (n+most-1)/most; got < atLeast || got > 2*atLeast {
+		t.Errorf("%d connections for %d streams, want %d or a few more", got, n, atLeast)
+	}
+	h, err := c.host(p.target("h2c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, res := range all {
+		_ = res.Close()
+	}
+	for free := false; !free; { // or the test's time is over
+		runtime.Gosched()
+		h.mu.Lock()
+		free = !slices.ContainsFunc(h.h2, func(s *shared) bool { return s.live != 0 })
+		h.mu.Unlock()
+	}
+}
+
+// A dial that failed says nothing about another one: who waited for it does not wait again, and one that brought no
+// room for all is waited for by the rest once more.
+func TestH2SeatsOfADial(t *testing.T) {
+	h := &host{client: &Client{cfg: Config{StreamsPerConn: 3}}, proto: protoH2}
+	_, first := h.boardLocked()
+	for range 2 {
+		if others, own := h.boardLocked(); others != first || own != nil {
+			t.Fatal("a seat was left, and not taken")
+		}
+	}
+	_, second := h.boardLocked()
+	if second == nil {
+		t.Fatal("no seat was left, and no other dial began")
+	}
+	h.land(first, true)
+	<-first.over
+	if !first.failed || len(h.dials) != 1 || h.dials[0] != second {
+		t.Fatal("the wrong dial is over")
 	}
 }
 

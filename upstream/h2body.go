@@ -5,8 +5,6 @@ import (
 	"io"
 	"net"
 	"sync"
-
-	"golang.org/x/net/http2"
 )
 
 const (
@@ -24,7 +22,7 @@ type h2body struct {
 	// immutable
 	cancel context.CancelFunc
 	up     *h2upload
-	cc     *http2.ClientConn // whose stream it is
+	on     *shared // the connection whose stream it is
 
 	mu    sync.Mutex
 	come  sync.Cond // full, woken or closed was set
@@ -42,8 +40,8 @@ type h2body struct {
 	rest error // the error that came with the last chunk
 }
 
-func newH2Body(r io.ReadCloser, cc *http2.ClientConn, up *h2upload, cancel context.CancelFunc) *h2body {
-	b := &h2body{cancel: cancel, up: up, cc: cc}
+func newH2Body(r io.ReadCloser, on *shared, up *h2upload, cancel context.CancelFunc) *h2body {
+	b := &h2body{cancel: cancel, up: up, on: on}
 	b.come.L, b.gone.L = &b.mu, &b.mu
 	go b.pump(r)
 	return b
@@ -54,7 +52,10 @@ func newH2Body(r io.ReadCloser, cc *http2.ClientConn, up *h2upload, cancel conte
 func (b *h2body) pump(r io.ReadCloser) {
 	// Closing returns the flow control of what was not read. Nobody waits for it: the
 	// library may have to wait for the peer's socket.
-	defer r.Close()
+	defer func() {
+		_ = r.Close()
+		b.on.leave()
+	}()
 	var bufs [2][]byte
 	size := h2BufferMin
 	for i := 0; ; i ^= 1 {
@@ -134,7 +135,7 @@ func (b *h2body) finish(err error) {
 	}
 	if err != io.EOF {
 		b.mu.Unlock()
-		err = h2Error(err, b.cc, OpBody, Partial)
+		err = h2Error(err, b.on.cc, OpBody, Partial)
 		b.mu.Lock()
 	}
 	b.end = err

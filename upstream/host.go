@@ -4,10 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 // hostKey is what connections of one pool have in common.
@@ -26,12 +25,19 @@ type host struct {
 	forward   bool        // requests are sent to the proxy in absolute form; otherwise it is asked for a tunnel
 	tlsConfig *tls.Config // nil in clear
 
-	mu      sync.Mutex
-	closed  bool
-	idle    []*conn // unused HTTP/1.1 connections; the last one was used last
-	h2      []*http2.ClientConn
-	proto   proto
-	dialing chan struct{} // non-nil while a dial runs whose result others may share; closed at its end
+	mu     sync.Mutex
+	closed bool
+	idle   []*conn // unused HTTP/1.1 connections; the last one was used last
+	h2     []*shared
+	proto  proto
+	dials  []*dial // that run, and whose result others may share
+}
+
+// dial is a connection on its way that as many requests may wait for as it has seats.
+type dial struct {
+	seats  int           // guarded by the host
+	over   chan struct{} // closed at its end
+	failed bool          // set before
 }
 
 // proto is what the provider speaks, learned from the first connection.
@@ -99,38 +105,55 @@ func (h *host) link(ctx context.Context, fresh bool) (link, *Error) {
 				return l, nil
 			}
 		}
-		wait := h.dialing
-		share := h.proto != protoH1 && !alone
-		if share && wait == nil {
-			h.dialing = make(chan struct{})
+		var others, own *dial
+		if h.proto != protoH1 && !alone {
+			others, own = h.boardLocked()
 		}
 		h.mu.Unlock()
 
-		if share && wait != nil {
+		if others != nil {
 			select {
-			case <-wait:
-				alone, fresh = true, false
+			case <-others.over:
+				alone, fresh = others.failed, false
 				continue
 			case <-ctx.Done():
 				return nil, ended(ctx, OpDial, NotSent)
 			}
 		}
 		l, e := h.connect(ctx)
-		if share {
-			h.mu.Lock()
-			close(h.dialing)
-			h.dialing = nil
-			h.mu.Unlock()
+		if own != nil {
+			h.land(own, e != nil)
 		}
 		return l, e
 	}
 }
 
-// pooledLocked prefers HTTP/2, where one connection serves all, then the warmest HTTP/1.1 connection.
+// boardLocked takes a seat in somebody else's dial, or begins one for itself and those who come behind it.
+func (h *host) boardLocked() (others, own *dial) {
+	for _, d := range h.dials {
+		if d.seats > 0 {
+			d.seats--
+			return d, nil
+		}
+	}
+	own = &dial{seats: h.client.cfg.StreamsPerConn - 1, over: make(chan struct{})}
+	h.dials = append(h.dials, own)
+	return nil, own
+}
+
+func (h *host) land(d *dial, failed bool) {
+	h.mu.Lock()
+	h.dials = slices.DeleteFunc(h.dials, func(other *dial) bool { return other == d })
+	h.mu.Unlock()
+	d.failed = failed
+	close(d.over)
+}
+
+// pooledLocked prefers HTTP/2, where a connection serves many, then the warmest HTTP/1.1 connection.
 func (h *host) pooledLocked() link {
-	for _, cc := range h.h2 {
-		if cc.ReserveNewRequest() {
-			return &h2link{host: h, cc: cc, reused: true}
+	for _, s := range h.h2 {
+		if s.enterLocked() {
+			return &h2link{shared: s, reused: true}
 		}
 	}
 	now := time.Now()
@@ -173,8 +196,8 @@ func (h *host) close() {
 	h.mu.Lock()
 	idle, h2 := h.idle, h.h2
 	h.idle, h.h2, h.closed = nil, nil, true
-	for _, cc := range h2 {
-		retire(cc)
+	for _, s := range h2 {
+		retire(s.cc)
 	}
 	h.mu.Unlock()
 	for _, c := range idle {
