@@ -19,7 +19,8 @@ type Config struct {
 	MaxIdlePerHost  int // 256 unused HTTP/1.1 connections per target; the oldest are closed first
 
 	// StreamsPerConn (32) bounds the streams that share an HTTP/2 connection, however many more the provider permits: whatever ends
-	// a connection ends all of them.
+	// a connection ends all of them. When one dies under several, those that share are half as many from then on, and one more
+	// each time as many have come to their end.
 	StreamsPerConn int
 
 	MaxHeaderBytes int // 64 KiB: a response head, 1xx heads included

@@ -67,23 +67,51 @@ func (bringYourOwn) MarkDead(*http2.ClientConn) {}
 type shared struct {
 	host *host
 	cc   *http2.ClientConn
-	live int // streams that are reserved or open; guarded by the host
+	live int  // streams that are reserved or open; guarded by the host, as is dead
+	dead bool // it died under one of them
 }
 
 // enterLocked reserves a stream; false: there is no room for another one, or the connection takes none any more.
 func (s *shared) enterLocked() bool {
-	if s.live >= s.host.client.cfg.StreamsPerConn || !s.cc.ReserveNewRequest() {
+	if s.live >= s.host.room || !s.cc.ReserveNewRequest() {
 		return false
 	}
 	s.live++
 	return true
 }
 
-// leave makes room for another stream.
-func (s *shared) leave() {
-	s.host.mu.Lock()
+// leave makes room for another stream. whole: this one came to its end.
+func (s *shared) leave(whole bool) {
+	h := s.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	s.live--
-	s.host.mu.Unlock()
+	if h.room == h.client.cfg.StreamsPerConn || !whole {
+		return
+	}
+	if h.well++; h.well >= h.room {
+		h.room, h.well = h.room+1, 0
+	}
+}
+
+// failed is what the library reports of one of the streams, which has not left yet.
+func (s *shared) failed(err error, op string, safety Safety) *Error {
+	e := h2Error(err, s.cc, op, safety)
+	if e.Conn != nil && e.Safety != NotSent {
+		s.die()
+	}
+	return e
+}
+
+// die has fewer streams share a connection when one died under several: a peer that ends connections does it again.
+func (s *shared) die() {
+	h := s.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !s.dead && s.live > 1 {
+		h.room, h.well = max(1, h.room/2), 0
+	}
+	s.dead = true
 }
 
 // addH2 starts HTTP/2 on a connection, reserves the first stream for the caller and shares the rest.
@@ -147,7 +175,7 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 			s = Partial
 			_ = res.Body.Close()
 		}
-		l.leave()
+		l.leave(false)
 		if time.Since(began) > deaf {
 			retire(l.cc)
 		}
@@ -155,8 +183,9 @@ func (l *h2link) open(ctx context.Context, t *Target, r *Request) (*Response, *E
 	}
 	if err != nil {
 		cancel()
-		l.leave()
-		return nil, l.openError(err, up)
+		e := l.openError(err, up)
+		l.leave(false)
+		return nil, e
 	}
 	out := &Response{Status: res.StatusCode, Proto: "HTTP/2.0", Reused: l.reused, Header: make(Header, 0, len(res.Header))}
 	for name, values := range res.Header {
@@ -209,7 +238,7 @@ func (l *h2link) openError(err error, up *h2upload) *Error {
 		}
 		return &Error{Op: OpWrite, Safety: s, Kind: Source, Err: serr}
 	}
-	e := h2Error(err, l.cc, OpHead, Sent)
+	e := l.failed(err, OpHead, Sent)
 	if errors.Is(err, errRetryWish) {
 		e.Safety, e.Kind, e.Code = NotSent, NotProcessed, int(http2.ErrCodeRefusedStream)
 		if l.cc.State().Closing {

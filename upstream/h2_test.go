@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -451,7 +452,7 @@ func TestH2ConnectionCarriesNotTooManyStreams(t *testing.T) {
 // A dial that failed says nothing about another one: who waited for it does not wait again, and one that brought no
 // room for all is waited for by the rest once more.
 func TestH2SeatsOfADial(t *testing.T) {
-	h := &host{client: &Client{cfg: Config{StreamsPerConn: 3}}, proto: protoH2}
+	h := &host{proto: protoH2, room: 3}
 	_, first := h.boardLocked()
 	for range 2 {
 		if others, own := h.boardLocked(); others != first || own != nil {
@@ -466,6 +467,68 @@ func TestH2SeatsOfADial(t *testing.T) {
 	<-first.over
 	if !first.failed || len(h.dials) != 1 || h.dials[0] != second {
 		t.Fatal("the wrong dial is over")
+	}
+}
+
+// A provider, or a middlebox, that ends connections breaks every turn on them. Those that share one are fewer from then
+// on, down to one, and more again when streams come to their end.
+func TestH2FewerShareWhatDies(t *testing.T) {
+	const most = 8
+	var mu sync.Mutex
+	deadly := true
+	p := h2peer(t, func(_ int, f *frames) {
+		for n := 1; ; n++ {
+			id, _ := f.request()
+			if id == 0 {
+				return
+			}
+			mu.Lock()
+			kills := deadly
+			mu.Unlock()
+			f.head(id, !kills, ":status", "200")
+			if kills && n == 2 {
+				return
+			}
+		}
+	})
+	c := newClient(t, Config{StreamsPerConn: most})
+	room := func() int {
+		h, err := c.host(p.target("h2c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.room
+	}
+	for _, want := range []int{4, 2, 1} {
+		a, b := open(t, c, p.target("h2c"), post("")), open(t, c, p.target("h2c"), post(""))
+		for _, res := range []*Response{a, b} {
+			if _, err := drain(res); err == nil || err == io.EOF {
+				t.Fatal("the connection did not die")
+			}
+			_ = res.Close()
+		}
+		if got := room(); got != want {
+			t.Fatalf("%d may share a connection behind one that died, want %d", got, want)
+		}
+	}
+	// Alone on its connection a stream takes nobody with it.
+	a, b := open(t, c, p.target("h2c"), post("")), open(t, c, p.target("h2c"), post(""))
+	if p.accepted() != 5 {
+		t.Fatalf("%d connections, want one for each of the last two streams", p.accepted())
+	}
+	_, _ = a.Close(), b.Close()
+
+	mu.Lock()
+	deadly = false
+	mu.Unlock()
+	for n := 0; room() < most; n++ {
+		res := open(t, c, p.target("h2c"), post(""))
+		if _, err := drain(res); err != io.EOF && n > 1 { // the two connections from before
+			t.Fatal(err)
+		}
+		_ = res.Close()
 	}
 }
 

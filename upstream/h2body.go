@@ -52,9 +52,10 @@ func newH2Body(r io.ReadCloser, on *shared, up *h2upload, cancel context.CancelF
 func (b *h2body) pump(r io.ReadCloser) {
 	// Closing returns the flow control of what was not read. Nobody waits for it: the
 	// library may have to wait for the peer's socket.
+	whole := false
 	defer func() {
 		_ = r.Close()
-		b.on.leave()
+		b.on.leave(whole)
 	}()
 	var bufs [2][]byte
 	size := h2BufferMin
@@ -63,6 +64,9 @@ func (b *h2body) pump(r io.ReadCloser) {
 			bufs[i] = make([]byte, size)
 		}
 		n, err := r.Read(bufs[i])
+		if whole = err == io.EOF; err != nil && !whole {
+			err = b.on.failed(err, OpBody, Partial)
+		}
 		if !b.hand(bufs[i][:n], err) || err != nil {
 			return
 		}
@@ -119,24 +123,17 @@ func (b *h2body) next() ([]byte, error) {
 				return p, nil
 			}
 		case b.closed:
-			b.finish(net.ErrClosed)
+			b.finish(nil)
 		default:
 			b.come.Wait()
 		}
 	}
 }
 
-// finish turns the library's last word into ours. mu is held, but not while the library is
-// asked for its connection's state: that waits for a write to a peer who may not read, and
-// nobody who wakes or closes is to wait with it.
+// finish is the end of the body: the last word of the pump, unless nobody was to hear it.
 func (b *h2body) finish(err error) {
 	if b.closed {
-		err = net.ErrClosed // whatever the library says of our own cancel
-	}
-	if err != io.EOF {
-		b.mu.Unlock()
-		err = h2Error(err, b.on.cc, OpBody, Partial)
-		b.mu.Lock()
+		err = &Error{Op: OpBody, Safety: Partial, Kind: kindOf(net.ErrClosed), Err: net.ErrClosed}
 	}
 	b.end = err
 }

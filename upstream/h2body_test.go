@@ -68,7 +68,7 @@ func TestH2BodyKeepsItsWord(t *testing.T) {
 			if s.hangs || rng.IntN(2) == 0 {
 				closesAt = rng.IntN(s.count + 1)
 			}
-			b := newH2Body(s, &shared{host: &host{}, cc: new(http2.ClientConn)}, &h2upload{}, cancel)
+			b := newH2Body(s, &shared{host: &host{client: &Client{}}, cc: new(http2.ClientConn)}, &h2upload{}, cancel)
 			var wg sync.WaitGroup
 			got := 0
 			var end error

@@ -29,6 +29,8 @@ type host struct {
 	closed bool
 	idle   []*conn // unused HTTP/1.1 connections; the last one was used last
 	h2     []*shared
+	room   int // streams that may share a connection of h2 now
+	well   int // streams that came to their end since it was changed
 	proto  proto
 	dials  []*dial // that run, and whose result others may share
 }
@@ -76,7 +78,7 @@ func (c *Client) host(t *Target) (*host, *Error) {
 	}
 	h := c.hosts[key]
 	if h == nil {
-		h = &host{client: c, key: key, proxy: proxy}
+		h = &host{client: c, key: key, proxy: proxy, room: c.cfg.StreamsPerConn}
 		h.forward = proxy != nil && key.scheme == "http" && (proxy.Scheme == "http" || proxy.Scheme == "https")
 		switch key.scheme {
 		case "https":
@@ -136,7 +138,7 @@ func (h *host) boardLocked() (others, own *dial) {
 			return d, nil
 		}
 	}
-	own = &dial{seats: h.client.cfg.StreamsPerConn - 1, over: make(chan struct{})}
+	own = &dial{seats: h.room - 1, over: make(chan struct{})}
 	h.dials = append(h.dials, own)
 	return nil, own
 }
