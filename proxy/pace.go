@@ -28,8 +28,8 @@ const (
 // for a minute. While nothing says trouble, as many repetitions as [stormFloor] may
 // be under way whatever their pace, and one more for each that was answered, so that
 // twice as many set out each time the last ones were answered well; the first failure
-// takes that back to the floor. Once one in five of what is heard within a second is a
-// failure it is in trouble, and the pace alone counts until nobody waits any more and
+// takes that back to the floor. Once one in five of what is heard within a second, or two,
+// is a failure it is in trouble, and the pace alone counts until nobody waits any more and
 // all is well again: those who waited for the end of an outage do not come back all at
 // once.
 //
@@ -52,10 +52,11 @@ type pace struct {
 	goods, bad int              // of it
 	ill        bool             // the last tick that brought anything was not one of health
 
-	healed int  // repetitions answered, of the tick under way
-	worse  bool // the last tick that brought anything was one of trouble
-	proven int  // repetitions answered since the last failure, or since nobody waited
-	wary   bool // it is in trouble, or somebody still waits who waited for its end
+	healed int                      // repetitions answered, of the tick under way
+	before struct{ heard, bad int } // in the tick before it
+	worse  bool                     // the last tick that brought anything was one of trouble
+	proven int                      // repetitions answered since the last failure, or since nobody waited
+	wary   bool                     // it is in trouble, or somebody still waits who waited for its end
 }
 
 // slotCount is what went out in a slot: all requests, and those of them that were
@@ -80,8 +81,12 @@ func (p *pace) trouble(now time.Duration) {
 }
 
 // troubled reports whether the tick under way is one of trouble. A single failure is none:
-// whatever breaks, breaks once.
-func (p *pace) troubled() bool { return p.bad > 1 && 4*p.bad >= p.goods+p.healed }
+// whatever breaks, breaks once. The tick before counts too: two failures at the beginning of
+// one would else be a large part of what was heard in it.
+func (p *pace) troubled() bool {
+	bad := p.bad + p.before.bad
+	return p.bad > 0 && bad > 1 && 5*bad >= p.goods+p.healed+p.bad+p.before.heard
+}
 
 // rest says that no repetition is under way, and none waits.
 func (p *pace) rest(now time.Duration) {
@@ -180,6 +185,10 @@ func (p *pace) roll(now time.Duration) {
 		for range min(tick-p.tick-1, healthTicks) {
 			p.remember(0)
 		}
+	}
+	p.before.heard, p.before.bad = p.goods+p.healed+p.bad, p.bad
+	if tick > p.tick+1 {
+		p.before.heard, p.before.bad = 0, 0
 	}
 	p.tick, p.goods, p.healed, p.bad = tick, 0, 0, 0
 }

@@ -196,3 +196,42 @@ func TestPaceKeepsItsLaw(t *testing.T) {
 		}
 	}
 }
+
+// One in ten turns is cut, each a failure, and mended at once. Two of them at the very beginning of
+// a second were most of what was heard in it, and those that were cut with them stood in line for
+// half a second, at a provider that was well.
+func TestTwoFailuresAtTheBeginningOfASecondAreNoTrouble(t *testing.T) {
+	var p pace
+	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
+	for ms := 0; ms < 3000; ms += 20 {
+		p.first(at(ms))
+		p.good(at(ms))
+	}
+	p.trouble(at(3001))
+	p.trouble(at(3002))
+	for n := range stormFloor {
+		if wait := p.again(at(3003), n); wait > 0 {
+			t.Fatalf("repetition %d waits for %v", n, wait)
+		}
+	}
+
+	// Nothing but failures is trouble, and soon.
+	var n int
+	for n = 0; !p.wary; n++ {
+		p.trouble(at(3010 + n))
+	}
+	if n > 15 {
+		t.Errorf("%d failures in a row and no trouble, behind a second with 50 answers", n)
+	}
+
+	// What was heard long ago says nothing of now.
+	p = pace{}
+	for ms := 0; ms < 1000; ms += 20 {
+		p.good(at(ms))
+	}
+	p.trouble(at(9000))
+	p.trouble(at(9001))
+	if !p.wary {
+		t.Error("two failures behind a silence are not all that was heard")
+	}
+}
