@@ -22,6 +22,7 @@ type Peer struct {
 	With func(flags ...string) Peer
 	// Needs is a program that must be installed; empty: none.
 	Needs string
+	at    string // where it listens already; empty: it is started
 }
 
 // running is a peer that runs.
@@ -85,7 +86,7 @@ func Direct() Peer {
 // Remote is a proxy that somebody else started, whose process is pid; 0: unknown, so
 // that only latencies are measured.
 func Remote(name, addr string, pid int) Peer {
-	return Peer{Name: name, Start: func(_, _ string) (*running, error) {
+	return Peer{Name: name, at: addr, Start: func(_, _ string) (*running, error) {
 		r := &running{addr: addr}
 		if pid > 0 {
 			r.proc = &process{pid: pid}
