@@ -44,9 +44,11 @@ type Config struct {
 
 // Result of a scenario: the samples of each peer, in the order of the rounds.
 type Result struct {
-	Scenario Scenario            `json:"scenario"`
-	Peers    []string            `json:"peers"`
-	Samples  map[string][]Sample `json:"samples"`
+	Scenario Scenario `json:"scenario"`
+	Peers    []string `json:"peers"`
+	// Reference is the peer that ratios are taken to; empty: there are none.
+	Reference string              `json:"reference,omitempty"`
+	Samples   map[string][]Sample `json:"samples"`
 	// Failed are peers that could not be measured, and why. They are out from that round on.
 	Failed map[string]string `json:"failed,omitempty"`
 }
@@ -63,6 +65,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	var found []error
 	for _, sc := range c.Scenarios {
 		r, err := c.scenario(ctx, provider.Addr(), sc)
+		r.Reference = r.base()
 		if len(r.Samples)+len(r.Failed) > 0 {
 			out = append(out, r)
 		}
