@@ -91,7 +91,7 @@ func TestDrill(t *testing.T) {
 	for d := xml.NewDecoder(strings.NewReader(string(plot))); err == nil; {
 		_, err = d.Token()
 	}
-	if !errors.Is(err, io.EOF) || strings.Count(string(plot), "<polyline") != 7 {
+	if !errors.Is(err, io.EOF) || strings.Count(string(plot), "<polyline") != 7 || strings.Count(string(plot), ">away</text>") != 3 {
 		t.Errorf("the plot is no drawing: %v", err)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "drill.md"))
@@ -130,13 +130,5 @@ func TestNumbers(t *testing.T) {
 	}
 	if n != want {
 		t.Errorf("%+v\nwant %+v", n, want)
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for most, want := range map[float64]int{1: 2, 16.5: 4, 330: 4, 1200: 7} {
-		if got := ticks(most); len(got) != want || got[len(got)-1] > most {
-			t.Errorf("%v: %v", most, got)
-		}
 	}
 }

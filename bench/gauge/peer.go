@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/unbroken-llm/unbroken/bench/mains"
 )
 
 // Peer is something between the load and the provider.
@@ -189,12 +191,12 @@ func unbroken(name, binary, scheme, store string, state StoreState, flags ...str
 			}
 			r.also = append(r.also, stop)
 			if state != "" {
-				s, err := newShim(at)
+				s, err := mains.New(at)
 				if err != nil {
 					return nil, err
 				}
-				r.also = append(r.also, s.close)
-				r.loaded, at = func() { s.become(state) }, s.addr()
+				r.also = append(r.also, s.Close)
+				r.loaded, at = func() { state.on(s) }, s.Addr()
 			}
 			url = "redis://" + at
 		}
