@@ -184,7 +184,7 @@ func (c *flags) compare(ctx context.Context, wire Wire, self []string, out, log 
 		return err
 	}
 	loads.Peers = append(ours, c.others...)
-	if err := c.ready(loads.Peers); err != nil {
+	if err := c.ready(loads.Peers, len(loads.Scenarios)); err != nil {
 		return err
 	}
 	r := Report{Machine: thisMachine()}
@@ -208,7 +208,7 @@ func (c *flags) compare(ctx context.Context, wire Wire, self []string, out, log 
 	}
 	r.Table(out)
 	if r.Empty() {
-		return errors.Join(err, errors.New("nothing was measured"))
+		return errors.Join(err, errors.New("nothing was measured: none of these peers takes part (in heal only Unbroken does; in faultrate neither direct nor any --peer)"))
 	}
 	err = errors.Join(err, save(c.json, r))
 	if c.html != "" {

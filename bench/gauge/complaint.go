@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -47,4 +49,12 @@ func words(b []byte) string {
 		return e.Message
 	}
 	return string(bytes.TrimSpace(b))
+}
+
+// counted are faults as lines, in order, each with how often it was met.
+func counted(faults map[string]int) (lines []string) {
+	for _, why := range slices.Sorted(maps.Keys(faults)) {
+		lines = append(lines, fmt.Sprintf("%d × %s", faults[why], why))
+	}
+	return lines
 }

@@ -27,6 +27,15 @@ type Sample struct {
 	Broken int64 `json:"broken,omitempty"`
 }
 
+// line is the sample in a line of the log. Of who has no books there is no CPU.
+func (s Sample) line(unit string) string {
+	cpu := ""
+	if s.CPU > 0 {
+		cpu = fmt.Sprintf("%.2f µs/%s", s.PerUnit, unit)
+	}
+	return fmt.Sprintf("%*s  p50 %7d µs  p99 %7d µs  %8d %ss", len("12345678.90 µs/")-1+len(unit), cpu, s.P50, s.P99, s.Units, unit)
+}
+
 // Config of a run.
 type Config struct {
 	// Provider is where the simulated provider listens; "" is any port of loopback.
@@ -134,7 +143,7 @@ func (c Config) scenario(ctx context.Context, provider string, sc Scenario) (Res
 				continue
 			}
 			r.Samples[p.Name] = append(r.Samples[p.Name], s)
-			done(fmt.Sprintf("%8.2f µs/%s  p50 %6d µs  p99 %6d µs  %8d %ss", s.PerUnit, sc.unit(), s.P50, s.P99, s.Units, sc.unit()))
+			done(s.line(sc.unit()))
 		}
 	}
 	return r, errors.Join(found...)

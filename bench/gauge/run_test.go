@@ -126,6 +126,11 @@ func TestProgress(t *testing.T) {
 			}
 		})
 	}
+	for cpu, want := range map[time.Duration]string{0: "                  p50       5 µs", time.Millisecond: "    2.00 µs/event  p50       5 µs"} {
+		if got := (Sample{CPU: cpu, PerUnit: 2, P50: 5}).line("event"); !strings.Contains(got, want) {
+			t.Errorf("%q has no %q", got, want)
+		}
+	}
 	var file bytes.Buffer
 	progress(&file, "flood %d/%d", 1, 5)("7 events")
 	if file.String() != "flood 1/5: 7 events\n" {

@@ -72,7 +72,7 @@ func (c *flags) known(self []string, log io.Writer) (all []Peer, err error) {
 
 // ready is an error if peers cannot be told apart, or one of -peer cannot be measured: an hour
 // later it would be a line in a table.
-func (c *flags) ready(peers []Peer) error {
+func (c *flags) ready(peers []Peer, loads int) error {
 	seen := map[string]bool{}
 	for _, p := range peers {
 		if seen[p.Name] {
@@ -82,6 +82,9 @@ func (c *flags) ready(peers []Peer) error {
 	}
 	if len(c.others) == 0 {
 		return nil
+	}
+	if loads == 0 {
+		return errors.New("a --peer takes part in loads, and none of these scenarios is one")
 	}
 	if _, port, err := net.SplitHostPort(c.provider); err != nil || port == "0" {
 		return errors.New("a --peer needs --provider HOST:PORT: where the provider is to listen that your proxy asks, as its configuration names it")

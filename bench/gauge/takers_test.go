@@ -38,6 +38,7 @@ func TestAPeerThatCannotBeIsRefusedAtOnce(t *testing.T) {
 		{"a name of another", provider + "-peers direct -peer direct=http://127.0.0.1:4000", "two peers are named direct"},
 		{"one name twice", provider + "-peers= -peer a=http://127.0.0.1:4000 -peer a=http://127.0.0.1:4001", "two peers are named a"},
 		{"nobody there", provider + "-peers= -peer mine=http://" + freeAddr(), "nobody listens"},
+		{"nothing to take part in", provider + "-peers= -scenarios heal,faultrate -peer mine=http://127.0.0.1:4000", "takes part in loads"},
 		{"asking who knows whom", "-peers= -peer mine=http://127.0.0.1:4000", "--provider HOST:PORT"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -118,19 +116,11 @@ func (a Aimed) Err() error {
 	}
 	found := []error{fmt.Errorf("no stream of %s came to its end", a.URL)}
 	if a.Empty() {
-		for _, line := range a.faults() {
+		for _, line := range counted(a.Faults) {
 			found = append(found, errors.New(line))
 		}
 	}
 	return errors.Join(found...)
-}
-
-// faults are why streams are not whole, and how many.
-func (a Aimed) faults() (lines []string) {
-	for _, why := range slices.Sorted(maps.Keys(a.Faults)) {
-		lines = append(lines, fmt.Sprintf("%d × %s", a.Faults[why], why))
-	}
-	return lines
 }
 
 // unknown reports that somebody was refused who is not known.
@@ -161,7 +151,7 @@ func (a Aimed) Table(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", l.name, ms(l.of.P50), ms(l.of.P99), ms(l.of.Max))
 	}
 	_ = t.Flush()
-	for _, line := range a.faults() {
+	for _, line := range counted(a.Faults) {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
 }

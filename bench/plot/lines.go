@@ -99,8 +99,8 @@ func (p Lines) mark(b *strings.Builder, x, y scale) {
 			from, top, to-from, tall, (from+to)/2, top+14, html.EscapeString(s.Name))
 	}
 	for _, l := range p.Levels {
-		fmt.Fprintf(b, `<path d="M%d %.1fH%d" stroke="currentColor" stroke-dasharray="6 4"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
-			left, y.at(l.Y), Width-right, Width-right, y.at(l.Y)-4, html.EscapeString(l.Name))
+		fmt.Fprintf(b, `<path d="M%d %.1fH%d" stroke="currentColor" stroke-dasharray="6 4"/><text x="%d" y="%.1f">%s</text>`+"\n",
+			left, y.at(l.Y), Width-right, left+6, y.at(l.Y)-4, html.EscapeString(l.Name))
 	}
 }
 
