@@ -100,6 +100,29 @@ func TestDrill(t *testing.T) {
 	}
 }
 
+// A drill whose report cannot be written, or that is none, was found out after four minutes.
+func TestADrillThatCannotBeIsRefusedAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"-agents 0", "above 0"},
+		{"-away 0s", "above 0"},
+		{"-turn 500ms", "before its first token"},
+		{"quick", `"quick" is left over`},
+		{"-out " + file, "not a directory"},
+	} {
+		var progress strings.Builder
+		if err := run(t.Context(), strings.Fields(c.args), &progress); err == nil || !strings.Contains(err.Error(), c.want) || progress.Len() > 0 {
+			t.Errorf("%s: %v\n%s", c.args, err, progress.String())
+		}
+	}
+	if w := time.Duration(watched) * fullSize.Turn / 2; w != fullSize.Well || w != fullSize.After {
+		t.Errorf("the drill of the report is watched for %v and %v, and flags make it %v", fullSize.Well, fullSize.After, w)
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	zero := time.Unix(1_800_000_000, 0)
 	at := func(s ...float64) (all []time.Time) {

@@ -57,7 +57,7 @@ func (c *flags) set(binary string) *flag.FlagSet {
 	f.StringVar(&c.baseline, "baseline", "", "file of ratios to compare with; a regression of more than 15 % is an error")
 	f.BoolVar(&c.write, "write-baseline", false, "write the ratios of this run to that file instead; those of other scenarios stay")
 	f.StringVar(&c.provider, "provider", "127.0.0.1:0", "where the simulated provider of the loads listens, which the peers that others start must ask")
-	f.Func("peer", "a proxy that runs already, NAME=http://HOST:PORT[,PID] (repeatable); its CPU and memory are those of PID. It takes part in loads", func(s string) error {
+	f.Func("peer", "a proxy that runs already and asks -provider, NAME=http://HOST:PORT[,PID] (repeatable); its CPU and memory are those of the process PID. It takes part in loads", func(s string) error {
 		p, err := other(s)
 		c.others = append(c.others, p)
 		return err
