@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/unbroken-llm/unbroken/sse"
 )
 
 // asker asks one server for streams, as an unmodified SDK does, and notes when it got what.
@@ -122,40 +119,16 @@ func (a *asker) read(ctx context.Context, body []byte, more map[string]string, t
 	if res.StatusCode != http.StatusOK {
 		return refusal(res, a.hush)
 	}
-	var scan sse.Scanner
-	buf, heard, whole := make([]byte, 16<<10), false, false
-	for {
-		n, err := res.Body.Read(buf)
-		at := time.Now()
-		scan.Push(buf[:n])
-		for e, ok := scan.Next(); ok; e, ok = scan.Next() {
-			if len(e.Data) == 0 {
-				continue
-			}
-			text, end, fault := a.wire.said(e.Data)
-			var c complaint
-			if errors.As(fault, &c) {
-				return complaint(a.hush(string(c)))
-			}
-			if fault != nil {
-				return fault
-			}
-			heard = true
-			whole = whole || end
-			if text != "" {
-				t.text.WriteString(text)
-				t.beats = append(t.beats, beat{at, t.text.Len()})
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF) && whole:
-			return scan.Err()
-		case errors.Is(err, io.EOF) && !heard:
-			return fmt.Errorf("an answer without an event, whose Content-Type is %.100q", res.Header.Get("Content-Type"))
-		case errors.Is(err, io.EOF):
-			return errors.New("the stream ended early")
-		case err != nil:
-			return fmt.Errorf("the stream broke: %w", err)
-		}
+	err = a.wire.Listen(res.Body, func(at time.Time, text string) {
+		t.text.WriteString(text)
+		t.beats = append(t.beats, beat{at, t.text.Len()})
+	})
+	var c complaint
+	switch {
+	case errors.As(err, &c):
+		return complaint(a.hush(string(c)))
+	case errors.Is(err, errNoEvent):
+		return fmt.Errorf("%w, whose Content-Type is %.100q", err, res.Header.Get("Content-Type"))
 	}
+	return err
 }
