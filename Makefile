@@ -127,10 +127,17 @@ redis-faults: ## Break Redis in five ways under 500 streams, two minutes, or ten
 BENCHED := nginx haproxy redis-server
 APT     := $(if $(filter 0,$(shell id -u)),,sudo) apt-get
 
+# What is committed is of a whole run. One with ARGS is a look, and goes where git does not.
+RESULTS := bench/results$(if $(strip $(ARGS)),/local)
+SAID    := a look with ARGS: its results go to $(RESULTS), which git ignores
+SAY_LOOK = $(if $(strip $(ARGS)),@echo "$(SAID)")
+
 .PHONY: bench
-bench: build bench-peers ## Compare with nginx, HAProxy and ReverseProxy, an hour; writes bench/results
+bench: build bench-peers ## Compare with nginx, HAProxy and ReverseProxy, an hour; writes bench/results, with ARGS bench/results/local
+	$(SAY_LOOK)
+	@mkdir -p $(RESULTS)
 	$(GO) run ./bench -unbroken bin/unbroken -scenarios flood,paced1000,paced250,idle5000,json,body50,store250,linear,heal,faultrate \
-		-json bench/results/bench.json -html bench/results/bench.html $(ARGS) | tee bench/results/bench.txt
+		-json $(RESULTS)/bench.json -html $(RESULTS)/bench.html $(ARGS) >$(RESULTS)/bench.txt || failed=$$?; cat $(RESULTS)/bench.txt; exit $$failed
 
 .PHONY: bench-peers
 bench-peers:
@@ -148,16 +155,18 @@ bench-baseline: build bench-peers ## Write bench/baseline.json anew
 	$(GO) run ./bench -unbroken bin/unbroken $(CHECKED) -write-baseline $(ARGS)
 
 .PHONY: soak
-soak: build bench-peers ## Half an hour of turns, a tenth of all attempts cut; fails if anything grows. Writes bench/results
-	$(GO) run ./bench -unbroken bin/unbroken -soak -out bench/results $(ARGS)
+soak: build bench-peers ## Half an hour of turns, a tenth of all attempts cut; fails if anything grows. Writes where bench does
+	$(SAY_LOOK)
+	$(GO) run ./bench -unbroken bin/unbroken -soak -out $(RESULTS) $(ARGS)
 
 .PHONY: bench-redis
 bench-redis: build ## What checkpoints cost Redis: bytes for each byte of text, commands a second
-	$(GO) run ./bench -redis -unbroken bin/unbroken
+	$(GO) run ./bench -redis -unbroken bin/unbroken $(ARGS)
 
 .PHONY: drill
-drill: ## Play the outage drill, about four minutes; writes bench/results
-	$(GO) run ./bench/drill -out bench/results
+drill: ## Play the outage drill, about four minutes; writes where bench does
+	$(SAY_LOOK)
+	$(GO) run ./bench/drill -out $(RESULTS) $(ARGS)
 
 .PHONY: golden
 golden: ## Write golden files anew and show what changed

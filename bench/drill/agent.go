@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/unbroken-llm/unbroken/bench/gauge"
 )
 
 // turnEnd is how one turn went, as its agent saw it.
@@ -90,55 +90,20 @@ func (a *agent) try(ctx context.Context, ask string, e *turnEnd) (wait time.Dura
 		}
 		return wait, fmt.Errorf("status %d", res.StatusCode)
 	}
-	got, err := words(res.Body, &e.Seen)
+	var got strings.Builder
+	err = gauge.Chat.Listen(res.Body, func(at time.Time, text string) {
+		if e.Seen.IsZero() {
+			e.Seen = at
+		}
+		got.WriteString(text)
+	})
 	switch {
 	case err != nil:
 		return -1, err // a stream that broke is not retried by any SDK
-	case got != a.want:
+	case got.String() != a.want:
 		return -1, errors.New("the answer is not what the provider says")
 	}
 	return 0, nil
-}
-
-// words reads a stream to its end, and notes when it began to say something.
-func words(r io.Reader, seen *time.Time) (string, error) {
-	var said strings.Builder
-	done := false
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		switch {
-		case !ok:
-			continue
-		case data == "[DONE]":
-			done = true
-			continue
-		}
-		var c struct {
-			Choices []struct{ Delta struct{ Content string } }
-			Error   json.RawMessage
-		}
-		if err := json.Unmarshal([]byte(data), &c); err != nil {
-			return "", fmt.Errorf("not an event: %w", err)
-		}
-		if c.Error != nil {
-			return "", fmt.Errorf("error event %s", c.Error)
-		}
-		if len(c.Choices) > 0 {
-			said.WriteString(c.Choices[0].Delta.Content)
-		}
-		if seen.IsZero() && said.Len() > 0 {
-			*seen = time.Now()
-		}
-	}
-	switch err := lines.Err(); {
-	case err != nil:
-		return "", fmt.Errorf("the stream broke: %w", err)
-	case !done:
-		return "", errors.New("the stream ended early")
-	}
-	return said.String(), nil
 }
 
 func nap(ctx context.Context, d time.Duration) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/unbroken-llm/unbroken/bench/mains"
 	"github.com/unbroken-llm/unbroken/faultinject"
 	"github.com/unbroken-llm/unbroken/proxy"
 	"github.com/unbroken-llm/unbroken/upstream"
@@ -62,12 +63,12 @@ func drill(ctx context.Context, c config) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	power, err := newMains(strings.TrimPrefix(provider.URL(), "http://"))
+	power, err := mains.New(strings.TrimPrefix(provider.URL(), "http://"))
 	if err != nil {
 		return nil, err
 	}
-	defer power.close()
-	front, err := open(c, power.url())
+	defer power.Close()
+	front, err := open(c, "http://"+power.Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +100,10 @@ func drill(ctx context.Context, c config) (*result, error) {
 
 	nap(ctx, c.Well)
 	r.died = time.Now()
-	power.cut()
+	power.Cut()
 	nap(ctx, c.Away)
 	r.returned = time.Now()
-	power.restore()
+	power.Restore()
 	nap(ctx, c.After)
 	r.ended = time.Now()
 	stop()
@@ -114,7 +115,7 @@ func drill(ctx context.Context, c config) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.take(provider.Log(), power.vain())
+	r.take(provider.Log(), power.Vain())
 	return r, ctx.Err()
 }
 

@@ -91,12 +91,35 @@ func TestDrill(t *testing.T) {
 	for d := xml.NewDecoder(strings.NewReader(string(plot))); err == nil; {
 		_, err = d.Token()
 	}
-	if !errors.Is(err, io.EOF) || strings.Count(string(plot), "<polyline") != 7 {
+	if !errors.Is(err, io.EOF) || strings.Count(string(plot), "<polyline") != 7 || strings.Count(string(plot), ">away</text>") != 3 {
 		t.Errorf("the plot is no drawing: %v", err)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "drill.md"))
 	if err != nil || !strings.Contains(string(page), "40 agents") {
 		t.Errorf("%v\n%s", err, page)
+	}
+}
+
+// A drill whose report cannot be written, or that is none, was found out after four minutes.
+func TestADrillThatCannotBeIsRefusedAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"-agents 0", "above 0"},
+		{"-away 0s", "above 0"},
+		{"-turn 500ms", "before its first token"},
+		{"quick", `"quick" is left over`},
+		{"-out " + file, "not a directory"},
+	} {
+		var progress strings.Builder
+		if err := run(t.Context(), strings.Fields(c.args), &progress); err == nil || !strings.Contains(err.Error(), c.want) || progress.Len() > 0 {
+			t.Errorf("%s: %v\n%s", c.args, err, progress.String())
+		}
+	}
+	if w := time.Duration(watched) * fullSize.Turn / 2; w != fullSize.Well || w != fullSize.After {
+		t.Errorf("the drill of the report is watched for %v and %v, and flags make it %v", fullSize.Well, fullSize.After, w)
 	}
 }
 
@@ -130,13 +153,5 @@ func TestNumbers(t *testing.T) {
 	}
 	if n != want {
 		t.Errorf("%+v\nwant %+v", n, want)
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for most, want := range map[float64]int{1: 2, 16.5: 4, 330: 4, 1200: 7} {
-		if got := ticks(most); len(got) != want || got[len(got)-1] > most {
-			t.Errorf("%v: %v", most, got)
-		}
 	}
 }

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
-
-	"github.com/unbroken-llm/unbroken/sse"
 )
 
 // asker asks one server for streams, as an unmodified SDK does, and notes when it got what.
@@ -18,6 +16,7 @@ import (
 type asker struct {
 	wire   Wire
 	url    string
+	key    string
 	header http.Header
 	http   *http.Client
 }
@@ -29,7 +28,19 @@ func newAsker(w Wire, base, key string, clients int) (*asker, error) {
 	}
 	pool := http.DefaultTransport.(*http.Transport).Clone()
 	pool.MaxIdleConnsPerHost, pool.DisableCompression = clients, true
-	return &asker{wire: w, url: at, header: w.header(key), http: &http.Client{Transport: pool}}, nil
+	// What is asked is who was named, and nobody else gets the key.
+	here := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &asker{wire: w, url: at, key: key, header: w.header(key), http: &http.Client{Transport: pool, CheckRedirect: here}}, nil
+}
+
+// named is where it asks, as it may be shown: without what may be a secret.
+func (a *asker) named() string {
+	u, err := url.Parse(a.url)
+	if err != nil {
+		return a.wire.path()
+	}
+	u.User, u.RawQuery = nil, ""
+	return a.hush(u.String())
 }
 
 func (a *asker) close() { a.http.CloseIdleConnections() }
@@ -71,9 +82,20 @@ func (t *told) beyond(n int) (last, next time.Time, ok bool) {
 // ask makes one request, with more headers than the usual.
 func (a *asker) ask(ctx context.Context, body []byte, more map[string]string) *told {
 	t := &told{began: time.Now()}
-	t.err = a.read(ctx, body, more, t)
+	err := a.read(ctx, body, more, t)
 	t.ended = time.Now()
+	if err != nil {
+		t.err = errors.New(a.hush(err.Error()))
+	}
 	return t
+}
+
+// hush takes the key out of what is shown: a server may say it back.
+func (a *asker) hush(s string) string {
+	if a.key == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, a.key, "[key]")
 }
 
 func (a *asker) read(ctx context.Context, body []byte, more map[string]string, t *told) error {
@@ -87,40 +109,26 @@ func (a *asker) read(ctx context.Context, body []byte, more map[string]string, t
 	}
 	res, err := a.http.Do(q)
 	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			return u.Err // the URL may hold a key too
+		}
 		return err
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		b, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-		return fmt.Errorf("status %d: %q", res.StatusCode, bytes.TrimSpace(b))
+		return refusal(res, a.hush)
 	}
-	var scan sse.Scanner
-	buf, whole := make([]byte, 16<<10), false
-	for {
-		n, err := res.Body.Read(buf)
-		at := time.Now()
-		scan.Push(buf[:n])
-		for e, ok := scan.Next(); ok; e, ok = scan.Next() {
-			if len(e.Data) == 0 {
-				continue
-			}
-			text, end, fault := a.wire.said(e.Data)
-			if fault != nil {
-				return fault
-			}
-			whole = whole || end
-			if text != "" {
-				t.text.WriteString(text)
-				t.beats = append(t.beats, beat{at, t.text.Len()})
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF) && whole:
-			return scan.Err()
-		case errors.Is(err, io.EOF):
-			return errors.New("the stream ended early")
-		case err != nil:
-			return fmt.Errorf("the stream broke: %w", err)
-		}
+	err = a.wire.Listen(res.Body, func(at time.Time, text string) {
+		t.text.WriteString(text)
+		t.beats = append(t.beats, beat{at, t.text.Len()})
+	})
+	var c complaint
+	switch {
+	case errors.As(err, &c):
+		return complaint(a.hush(string(c)))
+	case errors.Is(err, errNoEvent):
+		return fmt.Errorf("%w, whose Content-Type is %.100q", err, res.Header.Get("Content-Type"))
 	}
+	return err
 }

@@ -34,7 +34,7 @@ func Ratios(results []Result) Baseline {
 		for _, f := range r.Scenario.watched() {
 			of := map[string]float64{}
 			for _, p := range r.Peers {
-				if all := r.ratios(p, f); len(all) >= leastRounds && p != r.Scenario.against() && p != directName {
+				if all := r.compared(p, f); len(all) >= leastRounds && p != r.Scenario.against() && p != directName {
 					of[p] = quantile(all, 0.5)
 				}
 			}
@@ -81,7 +81,7 @@ func (b Baseline) Check(results []Result, log io.Writer) error {
 		was := b[r.Scenario.Name]
 		for _, f := range r.Scenario.watched() {
 			for _, peer := range slices.Sorted(maps.Keys(was[f.name])) {
-				all := r.ratios(peer, f)
+				all := r.compared(peer, f)
 				if len(all) < leastRounds {
 					fmt.Fprintf(log, "%s: the %s of %s is not compared: %d rounds with %s, and %d are needed\n",
 						r.Scenario.Name, f.name, peer, len(all), r.Scenario.against(), leastRounds)

@@ -10,7 +10,7 @@ import (
 
 // flooded is a result in which a peer's CPU was so many times nginx's, round by round.
 func flooded(peer string, times ...float64) []Result {
-	r := Result{Scenario: Scenarios[0], Peers: []string{Against, peer}, Samples: map[string][]Sample{}}
+	r := Result{Scenario: Scenarios[0], Reference: Against, Peers: []string{Against, peer}, Samples: map[string][]Sample{}}
 	for i, x := range times {
 		reference := float64(i + 1) // the machine is busier from round to round
 		r.Samples[Against] = append(r.Samples[Against], Sample{PerUnit: reference})
@@ -56,6 +56,12 @@ func TestCheckOfNothingFails(t *testing.T) {
 		{"too few rounds", Baseline{"flood": {"cpu": {"unbroken": 2}}}, flooded("unbroken", 2, 2, 2, 2)},
 		{"no reference", Baseline{"flood": {"cpu": {"unbroken": 2}}}, []Result{{Scenario: Scenarios[0], Peers: []string{"unbroken"},
 			Samples: map[string][]Sample{"unbroken": {{PerUnit: 1}, {PerUnit: 1}, {PerUnit: 1}, {PerUnit: 1}, {PerUnit: 1}}}}}},
+		{"another reference", Baseline{"flood": {"cpu": {"unbroken": 2}}}, func() []Result {
+			r := flooded("unbroken", 2, 2, 2, 2, 2)
+			r[0].Peers[0], r[0].Reference, r[0].Samples["haproxy"] = "haproxy", "haproxy", r[0].Samples[Against]
+			delete(r[0].Samples, Against)
+			return r
+		}()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := c.was.Check(c.results, io.Discard); err == nil {
@@ -81,6 +87,11 @@ func TestABaselineKeepsWhatWasNotRun(t *testing.T) {
 	}
 	if b, err := ReadBaseline(file); err != nil || !reflect.DeepEqual(b, want) {
 		t.Errorf("read back: %v, %v", b, err)
+	}
+	other := flooded("unbroken", 2, 2, 2, 2, 2)
+	other[0].Reference = "unbroken"
+	if b := Ratios(other); len(b) > 0 {
+		t.Errorf("to another reference: %v", b)
 	}
 	if b := Ratios(flooded("unbroken", 2, 2)); len(b) > 0 {
 		t.Errorf("of two rounds: %v", b)

@@ -7,8 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 )
@@ -57,7 +57,7 @@ func (c *flags) set(binary string) *flag.FlagSet {
 	f.StringVar(&c.baseline, "baseline", "", "file of ratios to compare with; a regression of more than 15 % is an error")
 	f.BoolVar(&c.write, "write-baseline", false, "write the ratios of this run to that file instead; those of other scenarios stay")
 	f.StringVar(&c.provider, "provider", "127.0.0.1:0", "where the simulated provider of the loads listens, which the peers that others start must ask")
-	f.Func("peer", "a proxy that runs already, NAME=http://HOST:PORT[,PID] (repeatable); its CPU and memory are those of PID. It takes part in loads", func(s string) error {
+	f.Func("peer", "a proxy that runs already and asks -provider, NAME=http://HOST:PORT[,PID] (repeatable); its CPU and memory are those of the process PID. It takes part in loads", func(s string) error {
 		p, err := other(s)
 		c.others = append(c.others, p)
 		return err
@@ -92,7 +92,7 @@ func parse(args []string, binary string, log io.Writer) (*flags, error) {
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("%q is left over: what it takes are flags; see --help", f.Arg(0))
 	}
-	return c, nil
+	return c, c.belong(f)
 }
 
 // Command is the bench as a command line: args are its flags, self is this program as
@@ -134,22 +134,30 @@ func Command(ctx context.Context, args []string, self []string, binary string, o
 }
 
 // writable is an error if name is given and no file can be written there. What the file has
-// is kept.
+// is kept, and where there is none, none is left behind.
 func writable(name string) error {
 	if name == "" {
 		return nil
 	}
+	_, was := os.Lstat(name)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	err = f.Close()
+	if errors.Is(was, fs.ErrNotExist) {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 // compare runs scenarios with all peers.
 func (c *flags) compare(ctx context.Context, wire Wire, self []string, out, log io.Writer) error {
 	if c.baseline != "" && c.rounds < leastRounds {
 		return fmt.Errorf("%d rounds: a baseline needs the medians of at least %d", c.rounds, leastRounds)
+	}
+	if c.write && c.baseline == "" {
+		return errors.New("--write-baseline needs --baseline FILE: where to?")
 	}
 	if c.rounds < 1 || c.window <= 0 || c.settle < 0 || c.heals < 1 || c.turns < 1 {
 		return errors.New("--rounds, --window, --heals and --turns are to be above 0, and --settle not below")
@@ -176,6 +184,9 @@ func (c *flags) compare(ctx context.Context, wire Wire, self []string, out, log 
 		return err
 	}
 	loads.Peers = append(ours, c.others...)
+	if err := c.ready(loads.Peers, len(loads.Scenarios)); err != nil {
+		return err
+	}
 	r := Report{Machine: thisMachine()}
 	fmt.Fprintf(log, "%s\n", r.Machine)
 	if len(loads.Scenarios) > 0 {
@@ -197,7 +208,7 @@ func (c *flags) compare(ctx context.Context, wire Wire, self []string, out, log 
 	}
 	r.Table(out)
 	if r.Empty() {
-		return errors.Join(err, errors.New("nothing was measured"))
+		return errors.Join(err, errors.New("nothing was measured: none of these peers takes part (in heal only Unbroken does; in faultrate neither direct nor any --peer)"))
 	}
 	err = errors.Join(err, save(c.json, r))
 	if c.html != "" {
@@ -229,6 +240,11 @@ func (c *flags) runSoak(ctx context.Context, wire Wire, self []string, out, log 
 	if err != nil {
 		return fmt.Errorf("soak: %s: %w", c.soakPeer, err)
 	}
+	if c.soakOut != "" { // found out at its end, half an hour would be for nothing
+		if err := os.MkdirAll(c.soakOut, 0o755); err != nil {
+			return err
+		}
+	}
 	z := SoakSize
 	z.Wire, z.For, z.Every = wire, c.soakFor, c.soakEvery
 	s, err := Soak(ctx, z, p, log)
@@ -253,41 +269,20 @@ func (c *flags) aim(ctx context.Context, wire Wire, out, log io.Writer) error {
 		return errors.New("a target needs at least one request, and one at a time")
 	}
 	if c.keyEnv != "" {
-		if t.Key = os.Getenv(c.keyEnv); t.Key == "" {
+		if t.Key = strings.TrimSpace(os.Getenv(c.keyEnv)); t.Key == "" {
 			return fmt.Errorf("the environment has no %s, which --key-env names", c.keyEnv)
 		}
 	}
 	a, err := Aim(ctx, t, log)
-	if a.Requests == 0 {
-		return err // nothing was asked: there is nothing to show
+	if a.Empty() { // there is nothing to show, and nothing to write
+		err = errors.Join(err, a.Err())
+		if t.Key == "" && a.unknown() {
+			err = errors.Join(err, errors.New("it was sent no key: --key-env names the environment variable that has it"))
+		}
+		return err
 	}
 	a.Table(out)
-	if err == nil && a.Whole == 0 {
-		err = errors.New("no stream of the target came to its end")
-	}
-	return errors.Join(err, save(c.json, a))
-}
-
-// known are the peers that this program starts and that can take part.
-func (c *flags) known(self []string, log io.Writer) (all []Peer, err error) {
-	for _, n := range strings.Split(c.peers, ",") {
-		if n == "" {
-			continue
-		}
-		if !slices.Contains(knownPeers, n) {
-			return nil, fmt.Errorf("no peer %q: they are %s", n, strings.Join(knownPeers, ", "))
-		}
-		p, err := known(n, c.binary, self)
-		if err == nil {
-			err = p.Missing()
-		}
-		if err != nil {
-			fmt.Fprintf(log, "%s is left out: %v\n", n, err)
-			continue
-		}
-		all = append(all, p)
-	}
-	return all, nil
+	return errors.Join(err, a.Err(), save(c.json, a))
 }
 
 // save writes samples to a file, if there is to be one.

@@ -132,8 +132,8 @@ func rateTable(w io.Writer, all []Rated) {
 	_ = t.Flush()
 	for _, r := range all {
 		if strings.HasPrefix(r.Peer, "unbroken") {
-			for why, n := range r.Faults {
-				fmt.Fprintf(w, "  %.0f %%, %s: %d × %s\n", 100*r.Rate, r.Peer, n, why)
+			for _, fault := range counted(r.Faults) {
+				fmt.Fprintf(w, "  %.0f %%, %s: %s\n", 100*r.Rate, r.Peer, fault)
 			}
 		}
 	}

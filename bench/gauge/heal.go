@@ -205,8 +205,8 @@ func healTable(w io.Writer, all []Healed) {
 	}
 	_ = t.Flush()
 	for _, h := range all {
-		for why, n := range h.Faults {
-			fmt.Fprintf(w, "  %s, %s: %d × %s\n", h.Cause, h.Peer, n, why)
+		for _, fault := range counted(h.Faults) {
+			fmt.Fprintf(w, "  %s, %s: %s\n", h.Cause, h.Peer, fault)
 		}
 	}
 }

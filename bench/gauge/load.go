@@ -173,8 +173,7 @@ func (l *Load) talk(conn net.Conn, c *client, first *bool) error {
 			return err
 		}
 		if res.StatusCode != http.StatusOK {
-			b, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-			return fmt.Errorf("status %d: %q", res.StatusCode, bytes.TrimSpace(b))
+			return refusal(res, func(s string) string { return s })
 		}
 		if !l.stream {
 			if _, err := io.Copy(io.Discard, res.Body); err != nil {

@@ -27,6 +27,15 @@ type Sample struct {
 	Broken int64 `json:"broken,omitempty"`
 }
 
+// line is the sample in a line of the log. Of who has no books there is no CPU.
+func (s Sample) line(unit string) string {
+	cpu := ""
+	if s.CPU > 0 {
+		cpu = fmt.Sprintf("%.2f µs/%s", s.PerUnit, unit)
+	}
+	return fmt.Sprintf("%*s  p50 %7d µs  p99 %7d µs  %8d %ss", len("12345678.90 µs/")-1+len(unit), cpu, s.P50, s.P99, s.Units, unit)
+}
+
 // Config of a run.
 type Config struct {
 	// Provider is where the simulated provider listens; "" is any port of loopback.
@@ -44,9 +53,11 @@ type Config struct {
 
 // Result of a scenario: the samples of each peer, in the order of the rounds.
 type Result struct {
-	Scenario Scenario            `json:"scenario"`
-	Peers    []string            `json:"peers"`
-	Samples  map[string][]Sample `json:"samples"`
+	Scenario Scenario `json:"scenario"`
+	Peers    []string `json:"peers"`
+	// Reference is the peer that ratios are taken to; empty: there are none.
+	Reference string              `json:"reference,omitempty"`
+	Samples   map[string][]Sample `json:"samples"`
 	// Failed are peers that could not be measured, and why. They are out from that round on.
 	Failed map[string]string `json:"failed,omitempty"`
 }
@@ -63,6 +74,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	var found []error
 	for _, sc := range c.Scenarios {
 		r, err := c.scenario(ctx, provider.Addr(), sc)
+		r.Reference = r.base()
 		if len(r.Samples)+len(r.Failed) > 0 {
 			out = append(out, r)
 		}
@@ -131,7 +143,7 @@ func (c Config) scenario(ctx context.Context, provider string, sc Scenario) (Res
 				continue
 			}
 			r.Samples[p.Name] = append(r.Samples[p.Name], s)
-			done(fmt.Sprintf("%8.2f µs/%s  p50 %6d µs  p99 %6d µs  %8d %ss", s.PerUnit, sc.unit(), s.P50, s.P99, s.Units, sc.unit()))
+			done(s.line(sc.unit()))
 		}
 	}
 	return r, errors.Join(found...)

@@ -73,7 +73,7 @@ func (r Report) section(k Result) section {
 		}
 		label := f.head + " " + fmt.Sprintf(f.form, v/f.scale)
 		if x, ok := k.ratio(p, f); ok {
-			label += fmt.Sprintf(", %.2f ×", x)
+			label += fmt.Sprintf(", %.2f × %s", x, k.Reference)
 		}
 		bars = append(bars, plot.Bar{Name: p, Value: v, Label: label, Colour: r.colour(p)})
 	}

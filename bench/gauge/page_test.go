@@ -11,12 +11,12 @@ func TestThePageHoldsAllItNeeds(t *testing.T) {
 		Rated:  []Rated{{Peer: "other", Turns: 10, Whole: 10}, {Peer: "other", Rate: 0.5, Turns: 10, Whole: 9}},
 	}
 	for _, sc := range append([]Scenario{{Name: "flood", Title: "<many>", Stream: true}}, Linear...) {
-		r.Results = append(r.Results, Result{Scenario: sc, Peers: []string{Against, "other"}, Samples: map[string][]Sample{
+		r.Results = append(r.Results, Result{Scenario: sc, Reference: Against, Peers: []string{Against, "other"}, Samples: map[string][]Sample{
 			Against: {{PerUnit: 1, P99: 9, Units: 1, Took: 1}}, "other": {{PerUnit: 2, P99: 9, Units: 1, Took: 1}}}})
 	}
 	page := string(r.Page())
 	for _, want := range []string{
-		"<svg", "&lt;many&gt;", "streams10000", "2.00 ×", "CPU per event against streams", "CPU per event against the length of an answer",
+		"<svg", "&lt;many&gt;", "streams10000", "2.00 × nginx", "CPU per event against streams", "CPU per event against the length of an answer",
 		"4.2 ms p99", "turns that are whole at their clients", "prefers-color-scheme:dark",
 	} {
 		if !strings.Contains(page, want) {
@@ -31,7 +31,7 @@ func TestThePageHoldsAllItNeeds(t *testing.T) {
 }
 
 func TestRatiosArePairedByRound(t *testing.T) {
-	r := Result{Scenario: Scenario{Name: "flood", Stream: true}, Samples: map[string][]Sample{
+	r := Result{Scenario: Scenario{Name: "flood", Stream: true}, Reference: Against, Samples: map[string][]Sample{
 		Against: {{PerUnit: 1}, {PerUnit: 10}, {PerUnit: 2}},
 		"other": {{PerUnit: 2}, {PerUnit: 20}, {PerUnit: 8}},
 	}}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/unbroken-llm/unbroken/bench/mains"
 )
 
 // Peer is something between the load and the provider.
@@ -22,6 +24,7 @@ type Peer struct {
 	With func(flags ...string) Peer
 	// Needs is a program that must be installed; empty: none.
 	Needs string
+	at    string // where it listens already; empty: it is started
 }
 
 // running is a peer that runs.
@@ -85,7 +88,7 @@ func Direct() Peer {
 // Remote is a proxy that somebody else started, whose process is pid; 0: unknown, so
 // that only latencies are measured.
 func Remote(name, addr string, pid int) Peer {
-	return Peer{Name: name, Start: func(_, _ string) (*running, error) {
+	return Peer{Name: name, at: addr, Start: func(_, _ string) (*running, error) {
 		r := &running{addr: addr}
 		if pid > 0 {
 			r.proc = &process{pid: pid}
@@ -188,12 +191,12 @@ func unbroken(name, binary, scheme, store string, state StoreState, flags ...str
 			}
 			r.also = append(r.also, stop)
 			if state != "" {
-				s, err := newShim(at)
+				s, err := mains.New(at)
 				if err != nil {
 					return nil, err
 				}
-				r.also = append(r.also, s.close)
-				r.loaded, at = func() { s.become(state) }, s.addr()
+				r.also = append(r.also, s.Close)
+				r.loaded, at = func() { state.on(s) }, s.Addr()
 			}
 			url = "redis://" + at
 		}

@@ -72,6 +72,21 @@ func (p *process) family() []int {
 	return all
 }
 
+// readable is an error if there is no such process, or its books are kept from us: memory that
+// cannot be read would be none.
+func (p *process) readable() error {
+	if err := syscall.Kill(p.pid, 0); errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("no process has the PID %d: has the proxy ended, or is it in a container, where it has another?", p.pid)
+	}
+	if !hasBooks {
+		return nil
+	}
+	if _, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid)); err != nil {
+		return fmt.Errorf("the books of process %d cannot be read: run the bench as its user, or leave the PID out: %w", p.pid, err)
+	}
+	return nil
+}
+
 // hasBooks tells whether the kernel keeps books that are read here. Without them latencies are
 // measured, and CPU and memory are 0.
 const hasBooks = runtime.GOOS == "linux"

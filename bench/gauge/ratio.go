@@ -2,7 +2,7 @@ package gauge
 
 import "slices"
 
-// Against is the peer that ratios are taken to.
+// Against is the peer that ratios are taken to, and baselines hold, where it takes part.
 const Against = "nginx"
 
 // figure is one number of a sample.
@@ -53,7 +53,27 @@ func (s Scenario) watched() []figure {
 	return []figure{cpuFigure}
 }
 
-// ratios are a peer's figures over those of the scenario's reference in the same rounds, in
+// base is the reference of what was measured: the scenario's, or where that took no part, the
+// first proxy that did. There is none if nobody is there to be compared with it; direct, which
+// has no CPU, is no proxy.
+func (r Result) base() string {
+	var all []string
+	for _, p := range r.Peers {
+		if p != directName && len(r.Samples[p]) > 0 {
+			all = append(all, p)
+		}
+	}
+	against := r.Scenario.against()
+	switch {
+	case slices.Contains(all, against) && (len(all) > 1 || len(r.Samples[directName]) > 0):
+		return against
+	case len(all) > 1:
+		return all[0]
+	}
+	return ""
+}
+
+// ratios are a peer's figures over those of the reference in the same rounds, in
 // the order of the rounds; those of a plain figure are that figure.
 func (r Result) ratios(peer string, f figure) (all []float64) {
 	if f.plain {
@@ -64,7 +84,7 @@ func (r Result) ratios(peer string, f figure) (all []float64) {
 		}
 		return all
 	}
-	a, b := r.Samples[peer], r.Samples[r.Scenario.against()]
+	a, b := r.Samples[peer], r.Samples[r.Reference]
 	for i := range min(len(a), len(b)) {
 		if n, d := f.of(a[i]), f.of(b[i]); n > 0 && d > 0 {
 			all = append(all, n/d)
@@ -77,6 +97,15 @@ func (r Result) ratios(peer string, f figure) (all []float64) {
 func (r Result) ratio(peer string, f figure) (float64, bool) {
 	all := r.ratios(peer, f)
 	return quantile(all, 0.5), len(all) > 0
+}
+
+// compared are the ratios of which baselines are: those to another reference would be of
+// something else.
+func (r Result) compared(peer string, f figure) []float64 {
+	if !f.plain && r.Reference != r.Scenario.against() {
+		return nil
+	}
+	return r.ratios(peer, f)
 }
 
 // median of a peer's figures.

@@ -19,7 +19,7 @@ type Report struct {
 // Empty reports that nothing was.
 func (r Report) Empty() bool { return len(r.Results)+len(r.Healed)+len(r.Rated) == 0 }
 
-// Table prints it, with ratios to the reference of each scenario where that took part.
+// Table prints it, with ratios to the reference of each scenario where there is one.
 func (r Report) Table(w io.Writer) {
 	for _, k := range r.Results {
 		k.table(w)
@@ -33,8 +33,8 @@ func (r Report) Table(w io.Writer) {
 }
 
 func (r Result) table(w io.Writer) {
-	unit, against := r.Scenario.unit(), r.Scenario.against()
-	fmt.Fprintf(w, "\n%s: %s (medians of %d, × %s)\n", r.Scenario.Name, r.Scenario.Title, r.rounds(), against)
+	unit := r.Scenario.unit()
+	fmt.Fprintf(w, "\n%s: %s (%s)\n", r.Scenario.Name, r.Scenario.Title, r.numbers())
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	head := []string{"peer"}
 	for i, f := range r.Scenario.figures() {
@@ -42,7 +42,7 @@ func (r Result) table(w io.Writer) {
 			f.head += "/" + unit
 		}
 		head = append(head, f.head)
-		if !f.plain {
+		if !f.plain && r.Reference != "" {
 			head = append(head, "×")
 		}
 	}
@@ -70,6 +70,18 @@ func (r Result) table(w io.Writer) {
 	}
 }
 
+// numbers says what the table's are.
+func (r Result) numbers() string {
+	is := fmt.Sprintf("medians of %d rounds", r.rounds())
+	if r.rounds() == 1 {
+		is = "one round"
+	}
+	if r.Reference != "" {
+		is += ", × " + r.Reference
+	}
+	return is
+}
+
 // row is a peer's.
 func (r Result) row(peer string) []string {
 	cells := []string{peer}
@@ -82,7 +94,7 @@ func (r Result) row(peer string) []string {
 			}
 		}
 		cells = append(cells, value)
-		if !f.plain {
+		if !f.plain && r.Reference != "" {
 			cells = append(cells, ratio)
 		}
 	}

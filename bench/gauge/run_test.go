@@ -72,7 +72,15 @@ func TestCommandRefusesWhatItDoesNotKnow(t *testing.T) {
 		{"-wire gemini", `no wire "gemini"`},
 		{"-baseline x.json -rounds 3", "at least 5"},
 		{"-target http://127.0.0.1:1", "--model NAME"},
-		{"-target http://127.0.0.1:1 -model m -requests 1", "no stream of the target"},
+		{"-target http://127.0.0.1:1 -model m -requests 1", "no stream of http://127.0.0.1:1/v1/chat/completions"},
+		{"-target http://127.0.0.1:1 -model m -scenarios heal", "--scenarios says nothing beside --target, which takes --key-env, "},
+		{"-target http://127.0.0.1:1 -model m -html x.html -soak", "--html says nothing beside --target"},
+		{"-redis -wire messages", "--wire says nothing beside --redis"},
+		{"-soak -rounds 3", "--rounds says nothing beside --soak"},
+		{"-model m -scenarios json", "--model goes with --target alone"},
+		{"-for 1m -peers direct", "--for goes with --soak alone"},
+		{"-scenarios json -target=", "--target is empty"},
+		{"-write-baseline", "--baseline FILE"},
 		{"-target http://127.0.0.1:1 -model m -key-env BENCH_TEST_KEY", "no BENCH_TEST_KEY"},
 		{"-target http://127.0.0.1:1 -model m -requests 0", "at least one request"},
 		{"-target 127.0.0.1:1 -model m", "URL"},
@@ -117,6 +125,11 @@ func TestProgress(t *testing.T) {
 				t.Errorf("%s: %q", tc.name, log.String())
 			}
 		})
+	}
+	for cpu, want := range map[time.Duration]string{0: "                  p50       5 µs", time.Millisecond: "    2.00 µs/event  p50       5 µs"} {
+		if got := (Sample{CPU: cpu, PerUnit: 2, P50: 5}).line("event"); !strings.Contains(got, want) {
+			t.Errorf("%q has no %q", got, want)
+		}
 	}
 	var file bytes.Buffer
 	progress(&file, "flood %d/%d", 1, 5)("7 events")

@@ -28,7 +28,7 @@ func (s Scenario) wire() Wire {
 	return s.Wire
 }
 
-// against is the peer that ratios are taken to.
+// against is the peer that ratios are taken to where it takes part.
 func (s Scenario) against() string {
 	if s.Stores {
 		return StoreHealthy.peer()

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,11 +44,11 @@ were whole, word for word. %s. `+"`make soak`"+` plays it again.
 	}
 	fmt.Fprintf(&b, "\nThirds are medians, the line is that of the least squares, both without the first %.0f s. Something grows if the last third is above the first by more than\n"+
 		"the bound, and the line gains more than the bound too: the one is blind for chance at the end, the other for a step at the beginning.\n", s.Warm)
-	for i, why := range slices.Sorted(maps.Keys(s.Faults)) {
+	for i, fault := range counted(s.Faults) {
 		if i == 0 {
 			b.WriteString("\nTurns that were not whole:\n\n")
 		}
-		fmt.Fprintf(&b, "- %d × %s\n", s.Faults[why], why)
+		fmt.Fprintf(&b, "- %s\n", fault)
 	}
 	return b.String()
 }

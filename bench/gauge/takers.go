@@ -3,9 +3,12 @@ package gauge
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,19 +48,82 @@ func known(name, binary string, self []string) (Peer, error) {
 	return Peer{}, errors.New("nobody knows it")
 }
 
-func other(s string) (Peer, error) {
-	name, at, ok := strings.Cut(s, "=")
-	if !ok {
-		return Peer{}, fmt.Errorf("%q is not NAME=http://HOST:PORT[,PID]", s)
-	}
-	addr, pid, _ := strings.Cut(at, ",")
-	addr = strings.TrimSuffix(strings.TrimPrefix(addr, "http://"), "/")
-	n := 0
-	if pid != "" {
-		var err error
-		if n, err = strconv.Atoi(pid); err != nil {
-			return Peer{}, fmt.Errorf("%q: %w", s, err)
+// known are the peers that this program starts and that can take part.
+func (c *flags) known(self []string, log io.Writer) (all []Peer, err error) {
+	for _, n := range strings.Split(c.peers, ",") {
+		if n == "" {
+			continue
 		}
+		if !slices.Contains(knownPeers, n) {
+			return nil, fmt.Errorf("no peer %q: they are %s", n, strings.Join(knownPeers, ", "))
+		}
+		p, err := known(n, c.binary, self)
+		if err == nil {
+			err = p.Missing()
+		}
+		if err != nil {
+			fmt.Fprintf(log, "%s is left out: %v\n", n, err)
+			continue
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// ready is an error if peers cannot be told apart, or one of -peer cannot be measured: an hour
+// later it would be a line in a table.
+func (c *flags) ready(peers []Peer, loads int) error {
+	seen := map[string]bool{}
+	for _, p := range peers {
+		if seen[p.Name] {
+			return fmt.Errorf("two peers are named %s: give that of --peer another name", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	if len(c.others) == 0 {
+		return nil
+	}
+	if loads == 0 {
+		return errors.New("a --peer takes part in loads, and none of these scenarios is one")
+	}
+	if _, port, err := net.SplitHostPort(c.provider); err != nil || port == "0" {
+		return errors.New("a --peer needs --provider HOST:PORT: where the provider is to listen that your proxy asks, as its configuration names it")
+	}
+	for _, p := range c.others {
+		d, err := net.DialTimeout("tcp", p.at, dialLimit)
+		if err != nil {
+			return fmt.Errorf("--peer %s: nobody listens there: %w", p.Name, err)
+		}
+		_ = d.Close()
+	}
+	return nil
+}
+
+// dialLimit is how long a proxy that runs may take to accept a connection.
+const dialLimit = 5 * time.Second
+
+// other reads a peer of -peer. What can be known to be wrong with it now is not found out
+// after everybody else was measured.
+func other(s string) (Peer, error) {
+	const form = "NAME=http://HOST:PORT[,PID]"
+	name, at, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return Peer{}, errors.New("it is not " + form)
+	}
+	at, pid, measured := strings.Cut(at, ",")
+	addr := strings.TrimSuffix(strings.TrimPrefix(at, "http://"), "/")
+	if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" || strings.Trim(port, "0123456789") != "" {
+		return Peer{}, fmt.Errorf("%q is not http://HOST:PORT, and it is %s", at, form)
+	}
+	if !measured {
+		return Remote(name, addr, 0), nil
+	}
+	n, err := strconv.Atoi(pid)
+	if err != nil || n < 1 {
+		return Peer{}, fmt.Errorf("%q is no PID: it is the number of the proxy's process, as pgrep prints it, or is left out with its comma", pid)
+	}
+	if err := (&process{pid: n}).readable(); err != nil {
+		return Peer{}, err
 	}
 	return Remote(name, addr, n), nil
 }

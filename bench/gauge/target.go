@@ -2,10 +2,11 @@ package gauge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
+	"net/http"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -51,7 +52,7 @@ func Aim(ctx context.Context, c Target, log io.Writer) (a Aimed, err error) {
 	if c.Tokens > 0 {
 		limit = fmt.Sprintf("at most %d output tokens each", c.Tokens)
 	}
-	done := progress(log, "%d requests to %s, %d at a time, %s", c.Requests, ask.url, c.Parallel, limit)
+	done := progress(log, "%d requests to %s, %d at a time, %s", c.Requests, ask.named(), c.Parallel, limit)
 	body := c.Wire.body(c.Model, true, aimPrompt, c.Tokens)
 	due := make(chan struct{}, c.Requests)
 	for range c.Requests {
@@ -77,7 +78,7 @@ func Aim(ctx context.Context, c Target, log io.Writer) (a Aimed, err error) {
 		})
 	}
 	wg.Wait()
-	a = Aimed{Wire: c.Wire, URL: ask.url, Model: c.Model, Requests: len(all), Faults: map[string]int{}}
+	a = Aimed{Wire: c.Wire, URL: ask.named(), Model: c.Model, Requests: len(all), Faults: map[string]int{}}
 	a.take(all)
 	done(fmt.Sprintf("%d whole", a.Whole))
 	return a, ctx.Err()
@@ -104,7 +105,35 @@ func (a *Aimed) take(all []*told) {
 	a.First, a.Gaps, a.Took = spreadOf(first), spreadOf(gaps), spreadOf(took)
 }
 
-// Table prints it.
+// Empty reports that nothing came that could be measured.
+func (a Aimed) Empty() bool { return a.Whole == 0 && a.Events == 0 }
+
+// Err is an error if no stream is whole. Where there is no table that would, it tells why, a
+// line for each reason.
+func (a Aimed) Err() error {
+	if a.Whole > 0 || a.Requests == 0 {
+		return nil
+	}
+	found := []error{fmt.Errorf("no stream of %s came to its end", a.URL)}
+	if a.Empty() {
+		for _, line := range counted(a.Faults) {
+			found = append(found, errors.New(line))
+		}
+	}
+	return errors.Join(found...)
+}
+
+// unknown reports that somebody was refused who is not known.
+func (a Aimed) unknown() bool {
+	for why := range a.Faults {
+		if strings.HasPrefix(why, fmt.Sprintf("status %d", http.StatusUnauthorized)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Table prints it. Of what nothing came there is no time.
 func (a Aimed) Table(w io.Writer) {
 	fmt.Fprintf(w, "\n%s, %q: %d of %d streams whole, %d events, %d bytes of text\n", a.URL, a.Model, a.Whole, a.Requests, a.Events, a.Bytes)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -113,13 +142,16 @@ func (a Aimed) Table(w io.Writer) {
 		name string
 		of   Spread
 	}{{"first text", a.First}, {"gap between events", a.Gaps}, {"whole answer", a.Took}} {
+		if l.of.Max == 0 {
+			continue
+		}
 		ms := func(us int64) string {
 			return fmt.Sprintf("%.1f", float64(us)/float64(time.Millisecond.Microseconds()))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", l.name, ms(l.of.P50), ms(l.of.P99), ms(l.of.Max))
 	}
 	_ = t.Flush()
-	for _, why := range slices.Sorted(maps.Keys(a.Faults)) {
-		fmt.Fprintf(w, "  %d × %s\n", a.Faults[why], why)
+	for _, line := range counted(a.Faults) {
+		fmt.Fprintf(w, "  %s\n", line)
 	}
 }

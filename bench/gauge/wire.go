@@ -102,7 +102,7 @@ func (w Wire) said(data []byte) (text string, end bool, fault error) {
 	}
 	switch {
 	case len(e.Error) > 0 && !bytes.Equal(e.Error, []byte("null")):
-		return "", false, fmt.Errorf("error event: %.200q", e.Error)
+		return "", false, complaint(words(data))
 	case w == Messages:
 		return e.Delta.Text, e.Type == "message_stop", nil
 	case len(e.Choices) > 0:

@@ -74,7 +74,7 @@ func TestWhatIsSaid(t *testing.T) {
 		{Messages, `{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}`, "a", false, ""},
 		{Messages, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, "", false, ""},
 		{Messages, `{"type":"message_stop"}`, "", true, ""},
-		{Messages, `{"type":"error","error":{"type":"overloaded_error"}}`, "", false, "overloaded"},
+		{Messages, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, "", false, "overloaded_error: Overloaded"},
 	} {
 		text, end, err := c.wire.said([]byte(c.data))
 		if text != c.text || end != c.end || (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {

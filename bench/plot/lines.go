@@ -28,11 +28,25 @@ type Line struct {
 	Points []Point
 }
 
+// Span is a stretch of X that is marked, and why.
+type Span struct {
+	From, To float64
+	Name     string
+}
+
+// Level is a value of Y that is marked, and why.
+type Level struct {
+	Y    float64
+	Name string
+}
+
 // Lines is a plot of lines over one axis. Y begins at zero.
 type Lines struct {
 	Title, X, Y string // X and Y name the axes
 	LogX        bool   // every X is positive
 	Lines       []Line
+	Spans       []Span
+	Levels      []Level
 }
 
 // SVG draws it; "" if there are no two values of X.
@@ -51,6 +65,9 @@ func (p Lines) SVG() string {
 	if x.from == x.to {
 		return ""
 	}
+	for _, l := range p.Levels {
+		y.to = max(y.to, l.Y)
+	}
 	if y.to *= 1.08; y.to == 0 {
 		y.to = 1
 	}
@@ -60,6 +77,7 @@ func (p Lines) SVG() string {
 	fmt.Fprintf(&b, `<text x="%d" y="14" font-weight="bold">%s</text>`+"\n", left, html.EscapeString(p.Title))
 	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text><text x="%d" y="%d" text-anchor="end">%s</text>`+"\n",
 		left-6, top-8, html.EscapeString(p.Y), Width-right, top+tall+34, html.EscapeString(p.X))
+	p.mark(&b, x, y)
 	for _, v := range y.ticks() {
 		fmt.Fprintf(&b, `<path d="M%d %.1fH%d" stroke="currentColor" stroke-opacity=".2"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
 			left, y.at(v), Width-right, left-6, y.at(v)+4, number(v))
@@ -71,6 +89,19 @@ func (p Lines) SVG() string {
 	p.draw(&b, x, y)
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+// mark draws what is marked, which the lines go over.
+func (p Lines) mark(b *strings.Builder, x, y scale) {
+	for _, s := range p.Spans {
+		from, to := x.at(s.From), x.at(s.To)
+		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="#d9534f" fill-opacity=".18"/><text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n",
+			from, top, to-from, tall, (from+to)/2, top+14, html.EscapeString(s.Name))
+	}
+	for _, l := range p.Levels {
+		fmt.Fprintf(b, `<path d="M%d %.1fH%d" stroke="currentColor" stroke-dasharray="6 4"/><text x="%d" y="%.1f">%s</text>`+"\n",
+			left, y.at(l.Y), Width-right, left+6, y.at(l.Y)-4, html.EscapeString(l.Name))
+	}
 }
 
 // draw draws the lines, and their names beside their ends, none over another.

@@ -46,6 +46,24 @@ func TestDrawingsAreWellFormed(t *testing.T) {
 	}
 }
 
+func TestWhatIsMarkedIsInTheDrawing(t *testing.T) {
+	p := two
+	p.Spans, p.Levels = []Span{{10, 55, "<away>"}}, []Level{{20, "the & most"}}
+	svg := p.SVG()
+	if n := parses(t, svg, "rect"); n != 1 {
+		t.Errorf("%d spans", n)
+	}
+	// From 1 to 100 are 546 pixels behind the first 64.
+	for _, want := range []string{`<rect x="113.6" y="34" width="248.2" height="170"`, "&lt;away&gt;", "the &amp; most", "stroke-dasharray"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s in\n%s", want, svg)
+		}
+	}
+	if !strings.Contains(svg, ">20</text>") {
+		t.Error("a level above all lines is not on the axis")
+	}
+}
+
 func TestALogarithmicAxisHasPowersOfTen(t *testing.T) {
 	p := two
 	p.LogX = true
