@@ -53,7 +53,7 @@ var (
 	reasonLabel = Label{"reason", []string{
 		"blank_text_only", "breaker_open", "budget_spent", "canceled", "carried_items", "client_gone", "complete_tool_call",
 		"conversation", "document_complete", "finish_seen", "hosted_tool", "hosted_tool_ran", "hosted_tools_declared",
-		"identity_kept", "logprobs", "no_cause", "no_manner", "nothing_visible", "output_limit", "permanent",
+		"identity_kept", "lasting_failure", "logprobs", "no_cause", "no_manner", "nothing_visible", "output_limit", "permanent",
 		"provider_holds_generation", "reasoning_only", "retry_after_too_long", "several_choices", "storm_guard", "text",
 		"text_before_unfinished_call", "unfinished_call_only", "unknown_block", "unsplicable", "wait_spent",
 		other,
