@@ -54,7 +54,9 @@ func TestAnUntrustedUpstreamIsAskedOnceAndSaysWhatHelps(t *testing.T) {
 	}()
 	t.Cleanup(func() { l.Close(); within(t, "the listener ends", served) })
 	const help = "ca_file names a private authority"
-	s := start(t, nil, func(c *Config) { c.Upstreams = []Upstream{{Name: "openai", URL: "https://" + l.Addr().String(), SNI: "localhost"}} })
+	s := start(t, nil, func(c *Config) {
+		c.Upstreams = []Upstream{{Name: "openai", URL: "https://" + l.Addr().String(), SNI: "localhost"}}
+	})
 	c := dial(t, s.addr)
 
 	res := c.post("/v1/chat/completions", chatAsk).response()
