@@ -21,8 +21,8 @@ const composeDir = "../../deploy/compose"
 // composition is what is read of deploy/compose/compose.yaml.
 type composition struct {
 	Services map[string]struct {
-		Image       string
-		Build       struct {
+		Image string
+		Build struct {
 			Context string
 			Args    map[string]string
 		}
