@@ -351,14 +351,21 @@ func (s *Server) unread(ctx *fasthttp.RequestCtx, r *request, err error) {
 	ctx.SetConnectionClose() // where the next request begins is anybody's guess
 }
 
-// unreadable answers what is no HTTP request.
+// unreadable answers what is no HTTP request. Its head may be one: fasthttp waits for the
+// first byte of a body of known length, too, before it asks anybody. What goes wrong in a
+// head it wraps, and what goes wrong behind it not, nor that nothing came at all.
 func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	var ne net.Error
+	_, bare := err.(net.Error)
 	switch {
 	case errors.As(err, &small):
 		s.decline(ctx, nil, fasthttp.StatusRequestHeaderFieldsTooLarge,
 			fmt.Sprintf("the request head exceeds %d bytes (MaxHeader)", s.cfg.MaxHeader))
+	case bare && callerOf(ctx.Conn()).heard && errors.As(err, &ne) && ne.Timeout():
+		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "the request body did not begin in time")
+	case err == io.ErrUnexpectedEOF:
+		refuse(ctx, nil, fasthttp.StatusBadRequest, "the request ended before its body began")
 	case errors.As(err, &ne) && ne.Timeout():
 		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "the request head did not arrive in time")
 	default:
