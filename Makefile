@@ -183,3 +183,7 @@ cover: ## Test with coverage of the whole module; cover.out
 .PHONY: image
 image: ## Build the container image unbroken:VERSION, which is unbroken:latest too
 	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg DATE=$(DATE) -t unbroken:$(VERSION) -t unbroken:latest .
+
+.PHONY: compose
+compose: ## Build and run the proxy with Redis, Prometheus and Grafana (deploy/compose)
+	VERSION=$(VERSION) COMMIT=$(COMMIT) DATE=$(DATE) docker compose -f deploy/compose/compose.yaml up --build

@@ -9,7 +9,7 @@ func TestTheLogTellsWhenAnAnswerSpokeAndStopped(t *testing.T) {
 	for range 2 {
 		post(t, s, chatPath, chatBody("gpt-4.1", msg("user", "Hi")))
 	}
-	list, err := s.WaitLog(patience(t), func(l []Exchange) bool { return len(l) == 2 && l[1].Ending != "" })
+	list, err := s.WaitLog(patience(t), func(l []Exchange) bool { return len(l) == 2 && l[0].Ending != "" && l[1].Ending != "" })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,9 @@ type Cause struct {
 	// Slow: text flows, but less of it than the route wants (IdleStall). What is
 	// that slow stays so: another target is the better choice.
 	Slow bool
+	// Lasting: nothing but somebody's hand changes it (a certificate that does not
+	// verify), so that asking the same target again comes to the same.
+	Lasting bool
 	// Filtered: the content was refused as content; no other target is asked to
 	// take it.
 	Filtered bool
@@ -156,6 +159,9 @@ const (
 	GoneAway
 	// NoConnection: dial or TLS failed, or no response head came.
 	NoConnection
+	// Untrusted: nor was there a connection, since the certificate of who answered
+	// does not verify.
+	Untrusted
 	// HeadTimeout: no response head in time.
 	HeadTimeout
 	// Garbled: the framing was invalid.
@@ -178,6 +184,8 @@ func FromEnd(e Ended) Cause {
 		c.Kind = GoAway
 	case NoConnection:
 		c.Kind = OpenFailed
+	case Untrusted:
+		c.Kind, c.Lasting = OpenFailed, true
 	case HeadTimeout:
 		c.Kind = FirstTokenTimeout
 	case Barred:

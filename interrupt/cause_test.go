@@ -26,11 +26,11 @@ func TestEveryKindHasANameABlameAndAVerdict(t *testing.T) {
 func TestEveryEndOfBytesIsACause(t *testing.T) {
 	want := map[Ending]Kind{
 		EOF: TruncatedEOF, Reset: ConnectionReset, Short: ConnectionReset, Garbled: ConnectionReset,
-		GoneAway: GoAway, NoConnection: OpenFailed, HeadTimeout: FirstTokenTimeout, Barred: BreakerOpen, Crowded: StormGuard, Crowded + 1: ConnectionReset,
+		GoneAway: GoAway, NoConnection: OpenFailed, Untrusted: OpenFailed, HeadTimeout: FirstTokenTimeout, Barred: BreakerOpen, Crowded: StormGuard, Crowded + 1: ConnectionReset,
 	}
 	for how, kind := range want {
 		c := FromEnd(Ended{How: how, NotSent: true, Detail: "d"})
-		if c.Kind != kind || !c.NotSent || c.Message != "d" || !c.Transient() {
+		if c.Kind != kind || !c.NotSent || c.Message != "d" || !c.Transient() || c.Lasting != (how == Untrusted) {
 			t.Errorf("ending %d: %+v, want %v", how, c, kind)
 		}
 	}

@@ -81,7 +81,7 @@ func (f Facts) where() Where {
 			return Next
 		}
 		return Here
-	case c.NotAsked(), c.Kind == interrupt.FirstTokenTimeout, c.Slow, c.RetryAfter > min(MaxRetryAfter, f.WaitLeft), f.Tries >= MaxTries:
+	case c.NotAsked(), c.Kind == interrupt.FirstTokenTimeout, c.Slow, c.Lasting, c.RetryAfter > min(MaxRetryAfter, f.WaitLeft), f.Tries >= MaxTries:
 		return Next
 	case f.Visible && f.Words && f.Manner == turn.NoManner && f.Next.Manner != turn.NoManner:
 		return Next
@@ -217,6 +217,8 @@ func (f Facts) spend(p Plan, to Where) Plan {
 		return p
 	case f.Cause.NotAsked():
 		return f.aside(p)
+	case f.Cause.Lasting && to == Here:
+		return refuse("lasting_failure")
 	case f.Recoveries <= 0 && !f.probed():
 		return refuse("budget_spent")
 	}

@@ -43,6 +43,9 @@ var laws = []law{
 	{"only a prompt that is too long goes to the target for those, and to no other", func(f Facts, p Plan) bool {
 		return p.Kind.Upstream() && !f.MannerOnce && f.Cause.ContextOverflow != (p.To == Larger) && (f.Larger.Exists || p.To != Here)
 	}},
+	{"what lasts is not asked again where it lasts", func(f Facts, p Plan) bool {
+		return f.Cause.Lasting && p.Kind.Upstream() && p.To == Here && !f.MannerOnce
+	}},
 	{"whoever moves does not wait", func(_ Facts, p Plan) bool { return p.To != Here && p.Wait != 0 }},
 	{"a silent target is not asked again while there is another", func(f Facts, p Plan) bool {
 		return f.Cause.Kind == interrupt.FirstTokenTimeout && f.Next.Exists && !f.MannerOnce && !f.Cause.ContextOverflow && !f.Cause.Filtered && p.Kind.Upstream() && p.To == Here
@@ -203,7 +206,7 @@ var tokens = []string{
 	"client_gone", "canceled", "permanent", "no_cause",
 	"several_choices", "logprobs", "unsplicable:audio", "unknown_block:mystery", "no_manner",
 	"identity_kept", "hosted_tool:web", "hosted_tool_ran", "hosted_tools_declared", "conversation",
-	"breaker_open", "storm_guard", "budget_spent", "wait_spent", "retry_after_too_long",
+	"breaker_open", "storm_guard", "lasting_failure", "budget_spent", "wait_spent", "retry_after_too_long",
 }
 
 // possible reports whether the facts of shape can be true together; relay never
@@ -270,6 +273,7 @@ func facts(shape int, k interrupt.Kind, rng *rand.Rand) Facts {
 		Status:          [...]int{0, 408, 429, 500, 503, 529}[one(6)],
 		ContextOverflow: k == interrupt.Permanent && one(4) == 0,
 		Filtered:        k == interrupt.Permanent && one(4) == 0,
+		Lasting:         k == interrupt.OpenFailed && one(3) == 0,
 		RetryAfter:      [...]time.Duration{0, 0, 2 * time.Second, 60 * time.Second, 61 * time.Second}[one(5)],
 	}
 	return f

@@ -162,6 +162,8 @@ func (f *Facts) set(key, name, arg string) error {
 		f.Cause.ContextOverflow = true
 	case "cause=slow":
 		f.Cause.Slow = true
+	case "cause=lasting":
+		f.Cause.Lasting = true
 	case "cause=filtered":
 		f.Cause.Filtered = true
 	case "retries=" + name:

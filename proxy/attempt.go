@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
 	"strings"
@@ -184,6 +185,15 @@ func (s *Server) abandon(by *upstream.Client, to *upstream.Target, r upstream.Re
 	}()
 }
 
+// worded tells how an attempt failed, and which setting names an authority that
+// nobody here has heard of: it is the one thing that can be done about it.
+func worded(e *upstream.Error) string {
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(e, &unknown) {
+		return e.Error() + "; ca_file names a private authority"
+	}
+	return e.Error()
+}
+
 // endOf tells in relay's words how an attempt ended.
 func endOf(err error) interrupt.Ended {
 	if err == io.EOF {
@@ -193,8 +203,10 @@ func endOf(err error) interrupt.Ended {
 	if !errors.As(err, &e) {
 		return interrupt.Ended{How: interrupt.Reset, Detail: err.Error()}
 	}
-	end := interrupt.Ended{How: interrupt.Reset, NotSent: e.Safety == upstream.NotSent, Detail: e.Error()}
+	end := interrupt.Ended{How: interrupt.Reset, NotSent: e.Safety == upstream.NotSent, Detail: worded(e)}
 	switch {
+	case e.Kind == upstream.Untrusted:
+		end.How = interrupt.Untrusted
 	case e.Kind == upstream.GoAway, e.Kind == upstream.NotProcessed:
 		end.How = interrupt.GoneAway
 	case e.Op == upstream.OpHead && e.Kind == upstream.Timeout:

@@ -22,6 +22,7 @@ type caller struct {
 	// of whoever reads, one at a time
 	early []byte  // was read already
 	dry   bool    // nothing else is to be read
+	heard bool    // something was
 	from  *idlers // whom it leaves for fasthttp by the first read
 	body  *source // what is read now, and how long a read of it may take
 
@@ -47,7 +48,7 @@ func (c *caller) Read(p []byte) (int, error) {
 	}
 	if len(c.early) > 0 {
 		n := copy(p, c.early)
-		c.early = c.early[n:]
+		c.early, c.heard = c.early[n:], true
 		return n, nil
 	}
 	if c.dry {
@@ -56,7 +57,9 @@ func (c *caller) Read(p []byte) (int, error) {
 	if s := c.body; s != nil && !s.arm() {
 		return 0, errRevoked
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	c.heard = c.heard || n > 0
+	return n, err
 }
 
 // call returns the context of a call that the driver of a request waits for itself, and

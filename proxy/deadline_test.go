@@ -37,6 +37,58 @@ func TestSlowAnswerOfKnownLengthOutlivesEveryTimeout(t *testing.T) {
 	}
 }
 
+// Who sends a head and no byte of its body was told that the head did not arrive.
+func TestWhatDoesNotArriveIsNamed(t *testing.T) {
+	const line = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+	s := start(t, newProvider(t, either), func(c *Config) { c.HeaderTimeout = 500 * time.Millisecond })
+	ways := map[string]func(*testing.T) *client{
+		"a new connection":   func(t *testing.T) *client { return dial(t, s.addr) },
+		"a secure one":       func(t *testing.T) *client { return dialTLS(t, s) },
+		"one behind a call":  func(t *testing.T) *client { return used(t, s, strings.Replace(chatAsk, "true", "false", 1)) },
+		"one after a stream": func(t *testing.T) *client { return used(t, s, chatAsk) },
+	}
+	for _, c := range []struct {
+		name, first string
+		ends        bool // and says that nothing more comes
+		status      int
+		want        string
+	}{
+		{"nothing", "", false, 408, "request head"},
+		{"half a head", line, false, 408, "request head"},
+		{"a head and no body", line + "Content-Length: 9\r\n\r\n", false, 408, "request body"},
+		{"a head, and the end", line + "Content-Length: 9\r\n\r\n", true, 400, "before its body"},
+	} {
+		for way, open := range ways {
+			if c.first == "" && way[0] == 'o' {
+				continue // a connection that idles is closed without a word
+			}
+			t.Run(c.name+" on "+way, func(t *testing.T) {
+				t.Parallel()
+				cl := open(t).say(c.first)
+				if c.ends {
+					if err := cl.c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				res := cl.response()
+				if got, err := allOf(res); res.StatusCode != c.status || !strings.Contains(got, c.want) || err != nil {
+					t.Errorf("%d %s, %v", res.StatusCode, got, err)
+				}
+			})
+		}
+	}
+}
+
+// used is a client whose connection has had a request.
+func used(t *testing.T, s *proxied, ask string) *client {
+	t.Helper()
+	cl := dial(t, s.addr)
+	if _, err := allOf(cl.post("/v1/chat/completions", ask).response()); err != nil {
+		t.Fatal(err)
+	}
+	return cl
+}
+
 // A body may take its time, but not stop: who waits for the rest of it is hung up on. That
 // is so from the first read of the connection on, for what came with the head needs none.
 func TestBodyIsBoundedInItsSilence(t *testing.T) {

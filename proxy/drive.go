@@ -61,8 +61,9 @@ type drive struct {
 // errAborted makes fasthttp close the connection without the last chunk.
 var errAborted = errors.New("response aborted on purpose")
 
-func (s *Server) drive(req *request, life *lifeline) *drive {
-	d := &drive{srv: s, req: req, first: req.body, life: life, now: time.Now()}
+// drive begins to carry req through. A panic of it leaves what was entered until then.
+func (s *Server) drive(req *request, life *lifeline) (d *drive) {
+	d = &drive{srv: s, req: req, first: req.body, life: life, now: time.Now()}
 	var plain []byte
 	if plain, d.told = s.later(req); &plain[0] != &req.plain[0] || len(plain) != len(req.plain) {
 		d.first, d.repaired = plain, true
@@ -75,12 +76,20 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 	cfg.Seed = s.seed.Add(0x9e3779b97f4a7c15)
 	d.tale.begin(d.now)
 	d.tale.target = req.to.Name
+	begun := false
+	defer func() {
+		if !begun {
+			d.tale.outcome = outcomeBug
+			d.end()
+		}
+	}()
 	e := s.enter(req, life)
 	d.log, d.seat = e.log, e.seat
 	d.introduce()
 	switch {
 	case e.follow:
 		d.tail, d.fx = &tail{f: relay.Follow(cfg, req.speaks, req.asks, d.now)}, &relay.Effects{}
+		begun = true
 		return d
 	case e.said != nil:
 		var err error
@@ -96,6 +105,7 @@ func (s *Server) drive(req *request, life *lifeline) *drive {
 		d.page = s.turnPage(req)
 	}
 	d.observe()
+	begun = true
 	return d
 }
 

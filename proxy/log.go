@@ -99,7 +99,7 @@ func (t *tale) tell(l *slog.Logger, r *request) {
 		slog.Int64("repaid", t.sum.Repaid),
 		slog.Any("causes", t.causes),
 		slog.Any("reasons", t.reasons),
-		slog.String("detail", clip(t.detail)),
+		slog.String("detail", t.detail[:min(len(t.detail), maxDetail)]),
 		slog.Int64("events", t.sum.Events),
 		slog.Int64("bytes_in", t.sum.BytesIn),
 		slog.Int64("bytes_out", t.sum.BytesOut),
@@ -151,6 +151,10 @@ func (t *tale) panicked(l *slog.Logger, r *request, what any) {
 	l.Error("BUG: a stream panicked", "run", string(r.run), "upstream", r.to.Name,
 		"panic", fmt.Sprint(what), "stack", string(debug.Stack()))
 }
+
+// maxDetail bounds the transport's words in a log, in bytes; what it says of a
+// certificate, with names and a hint, is longer than other failures.
+const maxDetail = 512
 
 // clip bounds what a client controls before it gets into a log.
 func clip(s string) string { return s[:min(len(s), 128)] }

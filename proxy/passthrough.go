@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/unbroken-llm/unbroken/interrupt"
 	"github.com/unbroken-llm/unbroken/upstream"
 )
 
@@ -30,6 +31,13 @@ func (s *Server) pass(ctx *fasthttp.RequestCtx, r *request, l *lifeline, reason 
 		Method: r.method, Path: r.path, Header: r.to.upward(r.header, nil),
 		Body: body, BodyStream: stream, BodySize: r.size,
 	})
+	switch {
+	case reason == "":
+	case err == nil && interrupt.FromStatus(res.Status, nil, nil, time.Now()).Blame() == interrupt.Request:
+		s.counts.unprotectable.Add(1)
+	default:
+		s.counts.unprotected.Add(1)
+	}
 	if err != nil {
 		p.finish()
 		p.failed(ctx, err)
@@ -112,6 +120,8 @@ func (p *passing) failed(ctx *fasthttp.RequestCtx, err error) {
 		hangUp(ctx) // the client's body broke off
 	case errors.As(err, &e) && e.Kind == upstream.Invalid:
 		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadRequest, err.Error())
+	case e != nil:
+		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadGateway, worded(e))
 	default:
 		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadGateway, err.Error())
 	}

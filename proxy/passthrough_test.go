@@ -125,6 +125,31 @@ func TestStrangeRequestsAreRelayedUntouched(t *testing.T) {
 	}
 }
 
+// One client that sent no JSON again and again had an operator told that turns go without
+// protection. What the provider refuses as the request's own fault is counted apart: there
+// was nothing to protect.
+func TestWhatTheProviderRefusesWasNotUnprotected(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer  func(*asked)
+		refused int64
+	}{
+		"it takes the request":       {func(a *asked) { a.answer(200, "{}") }, 0},
+		"it refuses the request":     {func(a *asked) { a.answer(400, "bad JSON") }, 1},
+		"it refuses the credential":  {func(a *asked) { a.answer(401, "no") }, 1},
+		"it is busy":                 {func(a *asked) { a.answer(429, "later") }, 0},
+		"it fails":                   {func(a *asked) { a.answer(503, "down") }, 0},
+		"it ends without any answer": {func(a *asked) { a.c.Close() }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, newProvider(t, c.answer))
+			_, _ = allOf(dial(t, s.addr).post("/v1/chat/completions", "not json at all").response())
+			if st := s.Stats(); st.Unprotectable != c.refused || st.Unprotected != 1-c.refused {
+				t.Errorf("%d refused, %d unprotected", st.Unprotectable, st.Unprotected)
+			}
+		})
+	}
+}
+
 // What is relayed untouched neither feeds the breakers nor obeys them: the caller gets
 // the provider's own answer, once per request, and a model is not given up because a
 // file cannot be had.

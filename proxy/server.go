@@ -64,7 +64,7 @@ type counts struct {
 	accepted, refused, unclaimed, unacked, dropped atomic.Int64
 	reclaimed                                      atomic.Int64
 	takeovers, unreadable, unabandoned             atomic.Int64
-	flushes, unprotected                           atomic.Int64
+	flushes, unprotected, unprotectable            atomic.Int64
 	hinted, expanded, unremembered, unledgered     atomic.Int64
 	// how protected requests ended
 	completed, client, us, provider, request atomic.Int64
@@ -93,12 +93,14 @@ type Stats struct {
 	// Unabandoned generations may go on at their providers, though nobody reads them.
 	Unabandoned int64
 	// Unprotected requests would have been protected if it had been possible.
-	Unprotected int64
-	Ready       bool
-	Ended       Ended
-	Waiting     int // for admission
-	Breakers    []BreakerState
-	Upstreams   []UpstreamState // by name
+	// Unprotectable ones neither, but their provider refused them, as it does what is
+	// no JSON: there was no stream to protect.
+	Unprotected, Unprotectable int64
+	Ready                      bool
+	Ended                      Ended
+	Waiting                    int // for admission
+	Breakers                   []BreakerState
+	Upstreams                  []UpstreamState // by name
 }
 
 // Ended says how protected requests ended, and whose doing it was (DESIGN §1.7).
@@ -284,7 +286,6 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, r *request, v *visit) {
 	if r.speaks == nil || reason != "" {
 		v.owned = true
 		if reason != "" {
-			s.counts.unprotected.Add(1)
 			s.cfg.Log.Info("a request is relayed unprotected", "reason", reason, "upstream", r.to.Name)
 		}
 		s.pass(ctx, r, v.life, reason)
@@ -329,7 +330,7 @@ func (s *Server) Stats() Stats {
 		Takeovers: s.counts.takeovers.Load(), Unreadable: s.counts.unreadable.Load(),
 		Hinted: s.counts.hinted.Load(), Expanded: s.counts.expanded.Load(), Unremembered: s.counts.unremembered.Load(),
 		Unledgered: s.counts.unledgered.Load(), Unabandoned: s.counts.unabandoned.Load(),
-		Flushes: s.counts.flushes.Load(), Unprotected: s.counts.unprotected.Load(),
+		Flushes: s.counts.flushes.Load(), Unprotected: s.counts.unprotected.Load(), Unprotectable: s.counts.unprotectable.Load(),
 		Ready: !s.draining.Load(), Waiting: s.gate.waiting(),
 		Ended: Ended{
 			Completed: s.counts.completed.Load(), Client: s.counts.client.Load(), Us: s.counts.us.Load(),
@@ -350,14 +351,21 @@ func (s *Server) unread(ctx *fasthttp.RequestCtx, r *request, err error) {
 	ctx.SetConnectionClose() // where the next request begins is anybody's guess
 }
 
-// unreadable answers what is no HTTP request.
+// unreadable answers what is no HTTP request. Its head may be one: fasthttp waits for the
+// first byte of a body of known length, too, before it asks anybody. What goes wrong in a
+// head it wraps, and what goes wrong behind it not, nor that nothing came at all.
 func (s *Server) unreadable(ctx *fasthttp.RequestCtx, err error) {
 	var small *fasthttp.ErrSmallBuffer
 	var ne net.Error
+	_, bare := err.(net.Error)
 	switch {
 	case errors.As(err, &small):
 		s.decline(ctx, nil, fasthttp.StatusRequestHeaderFieldsTooLarge,
 			fmt.Sprintf("the request head exceeds %d bytes (MaxHeader)", s.cfg.MaxHeader))
+	case bare && callerOf(ctx.Conn()).heard && errors.As(err, &ne) && ne.Timeout():
+		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "the request body did not begin in time")
+	case err == io.ErrUnexpectedEOF:
+		refuse(ctx, nil, fasthttp.StatusBadRequest, "the request ended before its body began")
 	case errors.As(err, &ne) && ne.Timeout():
 		refuse(ctx, nil, fasthttp.StatusRequestTimeout, "the request head did not arrive in time")
 	default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/unbroken-llm/unbroken/checkpoint"
+	"github.com/unbroken-llm/unbroken/relay"
 	"github.com/unbroken-llm/unbroken/turn"
 )
 
@@ -33,43 +34,57 @@ type entry struct {
 }
 
 // enter takes the turn of r, or finds out who has it. It never fails: a request
-// whose turn cannot be had is served without a checkpoint.
-func (s *Server) enter(r *request, life *lifeline) entry {
+// whose turn cannot be had is served without a checkpoint. A panic of it gives back
+// what it had taken.
+func (s *Server) enter(r *request, life *lifeline) (e entry) {
 	if !r.asks.Stream { // nobody could go on with it: nothing of it is written down
 		return entry{}
 	}
 	fp, who := r.fingerprint(), s.caller(r)
 	j := s.newJournal(r, fp, life)
+	e.log = j
+	var f checkpoint.Fence
+	entered := false
+	defer func() {
+		if !entered {
+			s.retreat(e, f)
+		}
+	}()
 	index, _ := s.store.(checkpoint.Index)
 	if r.named || who == (checkpoint.Scope{}) {
 		index = nil
 	}
 	ask := checkpoint.Ask(who, fp)
 	if index != nil && (r.retried || !r.under.cfg.AdoptRetriesOnly) {
-		if f, rec := s.adopt(index, ask, r.retried, life); rec != nil {
+		var rec *checkpoint.Record
+		if f, rec = s.adopt(index, ask, r.retried, life); rec != nil {
 			r.run = rec.Run
-			seat, _ := s.turns.sit(f.Key, j)
-			j.seat = seat
-			return entry{log: j, seat: seat, said: s.takeOver(j, f, rec)}
+			e.seat, _ = s.turns.sit(f.Key, j)
+			j.seat = e.seat
+			e.said = s.takeOver(j, f, rec)
+			entered = true
+			return e
 		}
 	}
-	seat, drives := s.turns.sit(checkpoint.Turn(who, r.run, fp), j)
-	j.seat = seat
-	e := entry{log: j, seat: seat}
+	var drives bool
+	e.seat, drives = s.turns.sit(checkpoint.Turn(who, r.run, fp), j)
+	j.seat = e.seat
 	if !drives {
-		e.follow = true
+		e.follow, entered = true, true
 		return e
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), claimWait)
 	defer cancel()
-	f, before, err := s.store.Claim(ctx, seat.at.key, s.owner, j.head)
+	var before *checkpoint.Record
+	var err error
+	f, before, err = s.store.Claim(ctx, e.seat.at.key, s.owner, j.head)
 	switch {
 	case errors.Is(err, checkpoint.ErrOwned):
-		seat.yield()
+		e.seat.yield()
 		e.follow = true
 	case errors.Is(err, checkpoint.ErrUnavailable):
 		j.unclaimed(err)
-		j.later(seat.at.key)
+		j.later(e.seat.at.key)
 	case err != nil:
 		j.unclaimed(err)
 	case before != nil:
@@ -80,7 +95,18 @@ func (s *Server) enter(r *request, life *lifeline) entry {
 			s.offer(index, ask, f)
 		}
 	}
+	entered = true
 	return e
+}
+
+// retreat gives back what was entered of a turn when a panic came in between: a claim
+// that is not written yet, too.
+func (s *Server) retreat(e entry, f checkpoint.Fence) {
+	if f != (checkpoint.Fence{}) && !e.log.held() {
+		s.behind(func(ctx context.Context) { _ = s.store.Release(ctx, f) }) // else it is had for as long as this process lives
+	}
+	e.log.close(&tale{outcome: outcomeBug, end: relay.Abort})
+	e.seat.leave()
 }
 
 // adopt finds an orphan for a request that names no run. A retry of an SDK knows

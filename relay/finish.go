@@ -82,9 +82,9 @@ func (s *Stream) fail(c interrupt.Cause, reason string, more bool) {
 		return
 	}
 	s.out, s.held, s.holding = s.out[:0], s.held[:0], false
-	// Tries of our own are spent, or the provider asked for a longer wait than
-	// anybody should sleep through: SDKs obey a Retry-After of hours.
-	final := s.sum.Attempts > 1 || reason == "retry_after_too_long"
+	// Tries of our own are spent, or no try can help, or the provider asked for a
+	// longer wait than anybody should sleep through: SDKs obey a Retry-After of hours.
+	final := s.sum.Attempts > 1 || c.Lasting || reason == "retry_after_too_long"
 	var after time.Duration
 	if reason == "breaker_open" {
 		after = max(0, s.askAt.Sub(s.now))

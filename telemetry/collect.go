@@ -53,7 +53,8 @@ func (r *reading) Collect(to chan<- prometheus.Metric) {
 	tell.of(waiting, float64(st.Waiting))
 	tell.of(requests, float64(st.Accepted), "accepted")
 	tell.of(requests, float64(st.Refused), "refused")
-	tell.of(unsafe, float64(st.Unprotected))
+	tell.of(unsafe, float64(st.Unprotected), "false")
+	tell.of(unsafe, float64(st.Unprotectable), "true")
 	tell.of(orphans, float64(st.Unabandoned))
 	for _, u := range st.Upstreams {
 		tell.of(upstreamLive, float64(u.Live), u.Name)

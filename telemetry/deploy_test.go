@@ -43,6 +43,21 @@ func TestDashboardAndAlertsAskForWhatThereIs(t *testing.T) {
 	}
 }
 
+// One client that sends what no provider takes must not call anybody.
+func TestNobodyIsCalledForRequestsThatProvidersRefuse(t *testing.T) {
+	asked := 0
+	for _, expr := range append(dashboard(t), alerts(t)...) {
+		for _, found := range regexp.MustCompile(unsafe.Name+`(\{[^}]*\})?`).FindAllStringSubmatch(expr, -1) {
+			if asked++; !strings.Contains(found[1], `refused="false"`) {
+				t.Errorf("%s counts what was refused", expr)
+			}
+		}
+	}
+	if asked < 2 {
+		t.Errorf("%s is asked for %d times", unsafe.Name, asked)
+	}
+}
+
 func metricNamed(name string) (Metric, bool) {
 	for _, m := range Metrics() {
 		if m.Name == name || m.Kind == Histogram && slices.Contains([]string{m.Name + "_bucket", m.Name + "_sum", m.Name + "_count"}, name) {

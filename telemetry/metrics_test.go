@@ -61,7 +61,7 @@ func tell(o proxy.Observer, s proxy.Subject, notes []relay.Note, end proxy.Outco
 func stats() proxy.Stats {
 	return proxy.Stats{
 		Live: 2, Accepted: 9, Refused: 1, Unclaimed: 3, Dropped: 4, Unacked: 5, Unreadable: 6, Takeovers: 7, Flushes: 8,
-		Hinted: 10, Expanded: 11, Unremembered: 12, Unledgered: 13, Unabandoned: 14, Unprotected: 15, Ready: true, Waiting: 16,
+		Hinted: 10, Expanded: 11, Unremembered: 12, Unledgered: 13, Unabandoned: 14, Unprotected: 15, Unprotectable: 17, Ready: true, Waiting: 16,
 		Upstreams: []proxy.UpstreamState{{Name: "openai", Live: 1, Recoveries: 1, Waiting: 2, Healthy: 3.5}},
 		Breakers: []proxy.BreakerState{
 			{Upstream: "openai", Model: hostile, State: "open", Opened: 2}, {Upstream: "openai", Model: "b", State: "open", Opened: 1},
@@ -160,6 +160,8 @@ func TestStoryInNumbers(t *testing.T) {
 		`unbroken_bytes_total{direction="out",upstream="openai"} 3900`,
 		`unbroken_heartbeats_total{upstream="openai"} 3`,
 		`unbroken_live_requests 2`,
+		`unbroken_unprotected_total{refused="false"} 15`,
+		`unbroken_unprotected_total{refused="true"} 17`,
 		`unbroken_config_reloads_total{answer="accepted"} 2`,
 		`unbroken_config_reloads_total{answer="refused"} 1`,
 		`unbroken_config_loaded_timestamp_seconds 1.7e+09`,

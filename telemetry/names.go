@@ -53,7 +53,7 @@ var (
 	reasonLabel = Label{"reason", []string{
 		"blank_text_only", "breaker_open", "budget_spent", "canceled", "carried_items", "client_gone", "complete_tool_call",
 		"conversation", "document_complete", "finish_seen", "hosted_tool", "hosted_tool_ran", "hosted_tools_declared",
-		"identity_kept", "logprobs", "no_cause", "no_manner", "nothing_visible", "output_limit", "permanent",
+		"identity_kept", "lasting_failure", "logprobs", "no_cause", "no_manner", "nothing_visible", "output_limit", "permanent",
 		"provider_holds_generation", "reasoning_only", "retry_after_too_long", "several_choices", "storm_guard", "text",
 		"text_before_unfinished_call", "unfinished_call_only", "unknown_block", "unsplicable", "wait_spent",
 		other,
@@ -69,6 +69,7 @@ var (
 	seamLabel = Label{"kind", append(seamKinds(),
 		splice.Diverged, splice.Short, splice.Unanchored, splice.Talk, splice.Chatter, splice.TooLong, other)}
 	joinedLabel  = Label{"joined", []string{"true", "false"}}
+	refusedLabel = Label{"refused", []string{"true", "false"}}
 	directions   = Label{"direction", []string{"in", "out"}}
 	stateLabel   = Label{"state", []string{"closed", "half-open", "open"}}
 	answerLabel  = Label{"answer", []string{"accepted", "refused"}}
@@ -117,7 +118,7 @@ var (
 	live     = Metric{"unbroken_live_requests", Gauge, "Requests in flight, to the end of their bodies.", nil, nil}
 	waiting  = Metric{"unbroken_waiting_requests", Gauge, "Requests in line to be let in.", nil, nil}
 	requests = Metric{"unbroken_requests_total", Counter, "Requests let in, and turned away for load or because of a drain.", []Label{answerLabel}, nil}
-	unsafe   = Metric{"unbroken_unprotected_total", Counter, "Requests relayed unprotected that would have been protected if it had been possible.", nil, nil}
+	unsafe   = Metric{"unbroken_unprotected_total", Counter, "Requests relayed unprotected that would have been protected if it had been possible; refused: by their provider, as their own fault, so that there was nothing to protect.", []Label{refusedLabel}, nil}
 	orphans  = Metric{"unbroken_unabandoned_total", Counter, "Generations that may go on at a provider though nobody reads them.", nil, nil}
 
 	upstreamLive    = Metric{"unbroken_upstream_live_streams", Gauge, "Protected streams in flight.", []Label{upstreamLabel}, nil}

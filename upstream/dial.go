@@ -106,7 +106,9 @@ func (h *host) reach(ctx context.Context) (raw, nc net.Conn, _ *Error) {
 		closeConn(raw)
 		e := &Error{Op: OpDial, Kind: kindOf(err), Err: err}
 		if h.proxy != nil {
-			e.Kind, e.Err = Proxy, fmt.Errorf("proxy %s: %w", address(h.proxy), err)
+			if e.Err = fmt.Errorf("proxy %s: %w", address(h.proxy), err); e.Kind != Untrusted {
+				e.Kind = Proxy
+			}
 		}
 		return nil, nil, e
 	}

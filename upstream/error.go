@@ -45,7 +45,8 @@ const (
 	Refused                  // nobody listens
 	Unreachable              // no route to the host or network
 	Timeout                  // the context's or the dialler's deadline passed, or the peer stopped acknowledging
-	TLS                      // the handshake failed, certificates included
+	TLS                      // the handshake failed, the peer's certificate apart
+	Untrusted                // the certificate of the peer, or of an https forward proxy, does not verify
 	Proxy                    // the forward proxy refused or failed
 	Reset                    // TCP RST, or a write to a closed connection
 	Truncated                // the connection or compressed body ended before its framing said so
@@ -62,7 +63,7 @@ const (
 
 var kindNames = [...]string{
 	Broken: "broken", Invalid: "invalid", Resolve: "resolve", Refused: "refused", Unreachable: "unreachable", Timeout: "timeout",
-	TLS: "tls", Proxy: "proxy", Reset: "reset", Truncated: "truncated", StaleConn: "stale_conn", GoAway: "goaway",
+	TLS: "tls", Untrusted: "untrusted", Proxy: "proxy", Reset: "reset", Truncated: "truncated", StaleConn: "stale_conn", GoAway: "goaway",
 	StreamReset: "stream_reset", NotProcessed: "not_processed", Canceled: "canceled", Protocol: "protocol", TooLarge: "too_large",
 	Source: "source", Corrupt: "corrupt",
 }
@@ -144,7 +145,9 @@ func kindOf(err error) Kind {
 		return Unreachable
 	case errors.Is(err, net.ErrClosed), errors.Is(err, context.Canceled):
 		return Canceled
-	case errors.As(err, &cert), errors.As(err, &rec), errors.As(err, &al), errors.As(err, &host):
+	case errors.As(err, &cert), errors.As(err, &host):
+		return Untrusted
+	case errors.As(err, &rec), errors.As(err, &al):
 		return TLS
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return Timeout

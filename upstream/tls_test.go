@@ -67,9 +67,12 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 	stranger.TLS = &TLSOptions{RootCAs: x509.NewCertPool()}
 	wrongName.SNI = "other.test"
 	clear := newPeer(t, func(_ int, w *wire) { w.say("HTTP/1.1 400 Bad Request\r\n\r\n") })
-	for name, to := range map[string]*Target{"unknown CA": stranger, "wrong name": wrongName, "no TLS there": clear.target("https")} {
-		_, err := newClient(t, Config{}).Open(within(t), to, post("{}"))
-		if e := failure(t, err); e.Kind != TLS || e.Op != OpTLS || e.Safety != NotSent {
+	for name, tc := range map[string]struct {
+		to   *Target
+		want Kind
+	}{"unknown CA": {stranger, Untrusted}, "wrong name": {wrongName, Untrusted}, "no TLS there": {clear.target("https"), TLS}} {
+		_, err := newClient(t, Config{}).Open(within(t), tc.to, post("{}"))
+		if e := failure(t, err); e.Kind != tc.want || e.Op != OpTLS || e.Safety != NotSent {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
@@ -280,7 +283,7 @@ func TestProxyOverTLSIsTrustedAsItsTargetIs(t *testing.T) {
 			})
 			res, err := newClient(t, Config{Proxy: through("https", p, nil)}).Open(within(t), &Target{URL: mustURL("http://other.test"), TLS: tc.trust}, post("{}"))
 			if !tc.ok {
-				if e := failure(t, err); e.Kind != Proxy {
+				if e := failure(t, err); e.Kind != Untrusted || e.Op != OpDial {
 					t.Errorf("got %v", e)
 				}
 				return

@@ -9,6 +9,7 @@ import (
 	"os"
 	slashpath "path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,8 +21,11 @@ const composeDir = "../../deploy/compose"
 // composition is what is read of deploy/compose/compose.yaml.
 type composition struct {
 	Services map[string]struct {
-		Image       string
-		Build       string
+		Image string
+		Build struct {
+			Context string
+			Args    map[string]string
+		}
 		Ports       []string
 		Environment map[string]string
 		Volumes     []string
@@ -48,7 +52,7 @@ func parsed[T any](t *testing.T, elements ...string) (v T) {
 func TestCompositionIsWhole(t *testing.T) {
 	c := parsed[composition](t, composeDir, "compose.yaml")
 	for name, s := range c.Services {
-		if _, tag, ok := strings.Cut(s.Image, ":"); s.Build == "" && (!ok || tag == "latest") {
+		if _, tag, ok := strings.Cut(s.Image, ":"); s.Build.Context == "" && (!ok || tag == "latest") {
 			t.Errorf("%s: image %q has no version", name, s.Image)
 		}
 		for _, p := range s.Ports {
@@ -69,6 +73,36 @@ func TestCompositionIsWhole(t *testing.T) {
 			if _, ok := c.Configs[f.Source]; !ok {
 				t.Errorf("%s is given %s, which is not there", name, f.Source)
 			}
+		}
+	}
+}
+
+// The image was built of no version in particular: unbroken version in the container said
+// devel, and so did the metrics and the log.
+func TestCompositionIsBuiltOfAVersion(t *testing.T) {
+	build := parsed[composition](t, composeDir, "compose.yaml").Services["unbroken"].Build
+	recipe, err := os.ReadFile(filepath.Join(composeDir, build.Context, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := regexp.MustCompile(`-X main\.\w+=\$\{(\w+)\}`).FindAllStringSubmatch(string(recipe), -1)
+	if len(wanted) != 3 {
+		t.Fatalf("the image is built of %v", wanted)
+	}
+	for _, m := range wanted {
+		name := m[1]
+		if !strings.HasPrefix(build.Args[name], "${"+name+":-") {
+			t.Errorf("the composition builds with %s: %q", name, build.Args[name])
+		}
+		if !regexp.MustCompile(`(?m)^\t.*\b` + name + `=\$\(` + name + `\).* docker compose `).Match(made) {
+			t.Errorf("make compose does not set %s", name)
+		}
+		if !strings.Contains(string(made), "--build-arg "+name+"=$("+name+")") {
+			t.Errorf("make image does not set %s", name)
 		}
 	}
 }

@@ -129,15 +129,10 @@ func (f *faultsFlags) config(env environment) (c faultinject.Config, err error) 
 		return c, errors.New("--pace is negative: use a duration such as 20ms")
 	}
 	c.Listen, c.Scenario, c.Seam.Name, c.Pace, c.Seed = f.listen, f.scenario, f.seam, f.pace, f.seed
-	var log slog.Handler = slog.NewTextHandler(env.err, nil)
-	switch f.logFormat {
-	case "text":
-	case "json":
-		log = slog.NewJSONHandler(escaping{env.err}, nil)
-	default:
+	if f.logFormat != "text" && f.logFormat != "json" {
 		return c, fmt.Errorf("--log-format %q is not known: use text or json", f.logFormat)
 	}
-	c.Logger = slog.New(log)
+	c.Logger = logger(f.logFormat, slog.LevelInfo, env.err)
 	return c, c.Validate()
 }
 

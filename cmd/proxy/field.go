@@ -67,6 +67,7 @@ const (
 	envConfig    = "UNBROKEN_CONFIG"
 	keyUpstreams = "upstreams"
 	keyRoutes    = "routes"
+	keyAdmin     = "admin"
 )
 
 // The ranges that make sense. They are wide: they catch a slip of the unit or the

@@ -35,8 +35,8 @@ func readUpTo(name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// readFile reads the keys of a YAML file; there are none if there is a problem.
-func readFile(name string) ([]entry, problems) {
+// readFile reads a configuration file, once, since it may be a pipe.
+func readFile(name string) ([]byte, problems) {
 	at := origin{place: name}
 	b, err := readUpTo(name, maxFile+1) // devices have no end
 	if err != nil {
@@ -45,7 +45,12 @@ func readFile(name string) ([]entry, problems) {
 	if len(b) > maxFile {
 		return nil, problems{{at, "is too large for a configuration"}}
 	}
-	b = bytes.TrimPrefix(b, []byte("\uFEFF")) // editors on Windows begin files with it
+	return bytes.TrimPrefix(b, []byte("\uFEFF")), nil // editors on Windows begin files with it
+}
+
+// keysOf reads the keys of YAML, the text of a file; there are none if there is a problem.
+func keysOf(name string, b []byte) ([]entry, problems) {
+	at := origin{place: name}
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
 		return nil, problems{syntax(name, err)}

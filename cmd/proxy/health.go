@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"time"
 
@@ -30,6 +31,7 @@ func newHealth(env environment) *cobra.Command {
 	c.Flags().BoolVar(&ready, "ready", false, "ask whether it wants work: it does not while it drains")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		l := conf.load(env)
+		guessed := l.address()
 		if l.misaddressed() {
 			return l.problems
 		}
@@ -43,17 +45,59 @@ func newHealth(env environment) *cobra.Command {
 		if ready {
 			path = "/readyz"
 		}
-		return ask(c.Context(), env.out, "http://"+reachable(l.settings.admin, textAddr(l.settings.admin))+path)
+		err := ask(c.Context(), env.out, "http://"+reachable(l.settings.admin, textAddr(l.settings.admin))+path)
+		if guessed {
+			err = l.doubt(err)
+		}
+		return err
 	}
 	return c
 }
 
-// misaddressed reports whether a flag or a variable says where to ask, and cannot be read. Any
-// other problem of the configuration is no illness of the process that runs: it refused what was
+// adminKey finds the lines of a file that say where the admin listener is. What is not indented
+// is part of no other value.
+var adminKey = regexp.MustCompile(`(?m)^["']?admin["']? *:.*$`)
+
+// address finds where to ask in a file that cannot be read as a whole, if nothing outranks it: the
+// line that says it can be read alone. guessed: no line says it, so that it is the default, as for a
+// file that is not there.
+func (l *loading) address() (guessed bool) {
+	if l.unread == nil || l.origin(keyAdmin).place != "" {
+		return false
+	}
+	lines := adminKey.FindAllIndex(l.text, -1)
+	if len(lines) == 0 {
+		return true
+	}
+	at := origin{fmt.Sprintf("%s:%d", l.name, 1+bytes.Count(l.text[:lines[0][0]], []byte("\n"))), keyAdmin}
+	e, bad := keysOf(l.name, l.text[lines[0][0]:lines[0][1]])
+	if len(lines) > 1 || bad != nil || len(e) != 1 || e[0].kind != "scalar" || e[0].text == "" {
+		l.report(at, "does not say where to ask: mend the file, or give --admin")
+		return false
+	}
+	l.set(l.field(keyAdmin), e[0].text, at)
+	return false
+}
+
+// doubt says of a failure that the address was a guess, and why.
+func (l *loading) doubt(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w\nthat is the default address; the file that may say another is of no use: %w", err, l.unread)
+}
+
+// misaddressed reports whether something says where to ask, and cannot be read; the file, if
+// nothing outranks it. Any other problem of the configuration is no illness of the process that runs: it refused what was
 // changed for the worse, and goes on. A probe that fails for it would end it, and its streams.
 func (l *loading) misaddressed() bool {
 	return slices.ContainsFunc(l.problems, func(p problem) bool {
-		return (p.at.place == "--admin" || p.at.place == envPrefix+"ADMIN") && l.origin("admin").place != p.at.place
+		from := l.origin(keyAdmin).place
+		switch {
+		case p.at.place == "--admin", p.at.place == envPrefix+"ADMIN":
+			return from != p.at.place
+		}
+		return from == "" && p.at.key == keyAdmin && p.at.place != ""
 	})
 }
 

@@ -23,6 +23,9 @@ type loading struct {
 	env      environment
 	name     string   // of the file; "" for none
 	files    []string // what was read, or was to be
+	// unread is why nothing of the file is known, if so; text is what could be read.
+	unread problems
+	text   []byte
 }
 
 // load returns the settings, and every problem there is with them. The settings
@@ -149,8 +152,11 @@ func trimmed(names []string) []string {
 func (l *loading) file(from origin) {
 	name := from.key
 	l.files = append(l.files, name)
-	entries, unreadable := readFile(name)
-	l.problems = append(l.problems, unreadable...)
+	var entries []entry
+	if l.text, l.unread = readFile(name); l.unread == nil {
+		entries, l.unread = keysOf(name, l.text)
+	}
+	l.problems = append(l.problems, l.unread...)
 	keys := make([]string, len(l.fields))
 	for i := range l.fields {
 		keys[i] = l.fields[i].key

@@ -83,12 +83,12 @@ func serve(ctx context.Context, env environment, read func() *loading) (err erro
 	}
 	select {
 	case <-ctx.Done():
-		w.log.Info("draining", "why", context.Cause(ctx).Error(), "in_flight", srv.Stats().Live, "at_most", h.patience().String())
+		w.log.Info("draining", "why", context.Cause(ctx).Error(), "in_flight", srv.Stats().Live, "at_most", h.patience())
 	case err = <-h.failed:
 		return err
 	}
 	if h.shutdown() != nil {
-		w.log.Warn("the drain is over and streams were cut; they ended with an error", "after", h.patience().String())
+		w.log.Warn("the drain is over and streams were cut; they ended with an error", "after", h.patience())
 		return nil
 	}
 	w.log.Info("drained")
@@ -165,7 +165,7 @@ func (h *house) shutdown() error {
 			return err
 		case <-told.C:
 			end, _ := ctx.Deadline()
-			h.log.Info("still draining", "in_flight", h.srv.Stats().Live, "left", time.Until(end).Round(time.Second).String())
+			h.log.Info("still draining", "in_flight", h.srv.Stats().Live, "left", time.Until(end).Round(time.Second))
 		}
 	}
 }

@@ -114,11 +114,3 @@ func (l *loading) providerTLS(p *provider, shared []byte) *upstream.TLSOptions {
 	}
 	return &o
 }
-
-func logger(format string, level slog.Leveler, to io.Writer) *slog.Logger {
-	o := &slog.HandlerOptions{Level: level}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(escaping{to}, o))
-	}
-	return slog.New(slog.NewTextHandler(to, o))
-}
