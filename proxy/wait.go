@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"io"
 	"time"
 
 	"github.com/unbroken-llm/unbroken/relay"
@@ -76,7 +77,9 @@ func (d *drive) stopped(err error) relay.Input {
 		return relay.Tick{}
 	}
 	end := relay.Ended{Attempt: d.nth, End: endOf(err)}
-	d.under = connOf(err)
+	if err != io.EOF {
+		d.under = connOf(err)
+	}
 	d.drop(false)
 	return end
 }
