@@ -2,6 +2,13 @@ package dialect
 
 import "unicode/utf8"
 
+// What stands around the anchor in the words of Ask. Models that were told to leave it out
+// repeat it nevertheless, so whoever reads the answer must know it.
+const (
+	AnchorOpens  = '→'
+	AnchorCloses = '←'
+)
+
 // Ask words the user message of an asked continuation. It quotes the tail and has
 // it repeated, so that the seam can be found rather than guessed; it names a word
 // for "nothing is missing", so that a turn that was cut behind its last character
@@ -10,9 +17,11 @@ import "unicode/utf8"
 func Ask(r *Request, c Continuation, text []byte) []byte {
 	out := []byte("Your previous reply was cut off in transmission.")
 	if tail := anchor(text, c.Anchor); len(tail) > 0 {
-		out = append(out, " Its last characters are, between the two arrows:\n→"...)
+		out = append(out, " Its last characters are, between the two arrows:\n"...)
+		out = utf8.AppendRune(out, AnchorOpens)
 		out = append(out, tail...)
-		out = append(out, "←\nBegin with exactly these characters again, without the arrows, and go on from there"...)
+		out = utf8.AppendRune(out, AnchorCloses)
+		out = append(out, "\nBegin with exactly these characters again, without the arrows, and go on from there"...)
 	} else {
 		out = append(out, " Go on exactly where it stops"...)
 	}

@@ -17,6 +17,7 @@ type tail struct {
 	owner checkpoint.Owner // whose turn it is, as far as is known
 	token string           // under which this connection announced itself to that owner
 	fresh time.Time        // when the log last grew
+	lost  time.Time        // since when the store has less of the turn than was read; zero: it has not
 	alone bool             // nobody carries the turn on any more
 	ours  bool             // this connection does now, once its client has what was said
 }
@@ -89,17 +90,18 @@ func (d *drive) read() bool {
 	rec, alive, err := d.srv.look(ctx, d.seat.at.key, t.f.Size())
 	switch {
 	case errors.Is(err, checkpoint.ErrUnavailable):
+		t.lost = time.Time{}
 		return d.unseen()
 	case errors.Is(err, checkpoint.ErrNotFound), errors.Is(err, checkpoint.ErrGap):
 		if t.f.Started() || errors.Is(err, checkpoint.ErrGap) {
-			d.lostTrack(err)
-			return false
+			return d.missing(err)
 		}
 		return d.unseen()
 	case err != nil:
 		d.lostTrack(err)
 		return false
 	}
+	t.lost = time.Time{}
 	w := d.allowance()
 	defer w.over()
 	if rec.Owner != "" && rec.Owner != t.owner {
@@ -141,6 +143,26 @@ func (d *drive) unseen() bool {
 	d.seat.oust()
 	t.alone = true
 	return true
+}
+
+// missing is a turn of which the store lost what was read of it: a Redis that began
+// empty. Whoever has the turn restores it with what it writes next, in this process for
+// certain, elsewhere if that process lives.
+func (d *drive) missing(err error) bool {
+	t := d.tail
+	switch _, restores := d.srv.store.(checkpoint.Behind); {
+	case !restores:
+		d.lostTrack(err)
+	case d.seat.blind():
+		d.lostTrack(errBlind)
+	case d.seat.driven():
+		t.lost = time.Time{}
+	case t.lost.IsZero():
+		t.lost = d.now
+	case d.now.Sub(t.lost) > orphaned:
+		d.lostTrack(err)
+	}
+	return false
 }
 
 // look reads a record and its log from offset on, and whether its owner lives.

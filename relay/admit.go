@@ -89,7 +89,10 @@ func (s *Stream) admit(e sse.Event, ds []turn.Delta, rewrite bool) {
 		s.scratch = s.d.Rewrite(s.scratch[:0], s.req, e, ds, &s.said)
 		b = oneLine(s.d, s.scratch)
 	}
-	var saw sight
+	saw := sight{out: before.blocks}
+	if s.holding {
+		saw.out = s.shown.blocks
+	}
 	for i := range ds {
 		s.fold(&ds[i], &saw)
 	}
@@ -153,7 +156,14 @@ func (s *Stream) overHalfCall() bool {
 }
 
 // sight is what one event brought.
-type sight struct{ content, hold, finish, count, terminal bool }
+type sight struct {
+	content, hold, finish, count, terminal bool
+
+	out int // blocks that were let out before it
+}
+
+// errUnwhole names a call that left as whole and goes on.
+const errUnwhole = "call_goes_on"
 
 // fold adds one delta to the message and tells the clocks about it.
 func (s *Stream) fold(d *turn.Delta, saw *sight) {
@@ -187,8 +197,13 @@ func (s *Stream) fold(d *turn.Delta, saw *sight) {
 			return
 		}
 		b := &s.said.Blocks[d.Block]
-		if !b.IsCall() || s.cfg.Events {
+		switch {
+		case !b.IsCall() || s.cfg.Events:
 			saw.content = true
+		case d.Block < saw.out && !b.Complete():
+			// {"p":1} and then more of it: the client has what no end of ours may
+			// make runnable.
+			s.odd = errUnwhole
 		}
 		s.spoke(b, len(d.Text))
 	case turn.Sign:

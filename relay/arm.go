@@ -100,6 +100,7 @@ func (s *Stream) seamConfig(said []byte) splice.Config {
 	switch {
 	case s.plan.manner == turn.Asked:
 		c.Manner, c.Anchor, c.Sentinel = splice.Asked, s.cfg.Anchor, s.cfg.Sentinel
+		c.Opens, c.Closes = dialect.AnchorOpens, dialect.AnchorCloses
 	case s.cfg.Targets[s.target].Ability.Echoes:
 		c.Manner = splice.Echoing
 	default:

@@ -157,6 +157,9 @@ func (s *Stream) more(e sse.Event) bool {
 	if s.tooLarge() {
 		return true
 	}
+	if b.IsCall() && !s.cfg.Events && !b.Complete() {
+		s.odd = errUnwhole // nothing is held, so it is out
+	}
 	s.pass(e.Raw)
 	if !b.IsCall() || s.cfg.Events {
 		s.show()

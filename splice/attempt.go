@@ -7,6 +7,7 @@ type attempt struct {
 	kind   Kind   // Preamble, Fence, both or none
 	begin  int    // offset from which the exact reading would take it
 	trust  bool   // the exact reading is open to it
+	marked bool   // what opened the anchor in the instruction stands before it
 	line   bool   // a line break stands before its text
 	lead   []byte // white space between begin and its text
 	spaced bool   // white space stands before its text

@@ -10,7 +10,8 @@
 //	anchor    it first repeats the anchor that an asked continuation demands
 //	overlap   it first repeats some other tail: at least 24 non-space characters, or half of what was said
 //	whole     it is the whole answer again, from its start
-//	preamble  "Sure! Here is the continuation:" before one of these; before exact only with a line break behind it
+//	preamble  "Sure! Here is the continuation:" before one of these; before exact only with a line break behind it;
+//	          or the marks that stood around the anchor in the instruction, repeated with it
 //	fence     the code fence that is still open, opened again, before one of these
 //	sentinel  an asked continuation says that nothing is missing
 //

@@ -33,6 +33,9 @@ type Config struct {
 	// Anchor is the number of bytes at the end of Said, before the Stripped ones, that the instruction demanded to be
 	// repeated verbatim; 0 for none. Only for Asked.
 	Anchor int
+	// Opens and Closes stood around the anchor in the instruction. Models repeat them with it, whatever they are told.
+	// Zero for none. Only for Asked.
+	Opens, Closes rune
 	// Sentinel is the word an asked continuation answers when nothing is missing; "" for none. Only for Asked.
 	Sentinel string
 	// Window is the most bytes held while undecided, besides those that repeat what was said; 0 means DefaultWindow.
@@ -165,8 +168,11 @@ func (s *Seam) read(r rune, raw []byte) {
 	if s.talk.add(r); s.talk.state == found && len(s.attempts) == 1 {
 		s.attempts = append(s.attempts, &attempt{kind: Preamble, begin: s.pos - len(raw), trust: s.talk.firm})
 	}
-	for i := 0; i < len(s.attempts); i++ {
+	for i, n := 0, len(s.attempts); i < n; i++ {
 		a := s.attempts[i]
+		if s.opens(a, r) {
+			s.attempts = append(s.attempts, &attempt{kind: a.kind | Preamble, begin: s.pos, marked: true})
+		}
 		was := a.fence.state
 		s.addTo(a, r, raw, s.pos)
 		if was != found && a.fence.state == found {
@@ -177,6 +183,11 @@ func (s *Seam) read(r rune, raw []byte) {
 		}
 	}
 	s.decide()
+}
+
+// opens reports whether r, which a begins with, is what stood before the anchor in the instruction.
+func (s *Seam) opens(a *attempt, r rune) bool {
+	return a.first == 0 && !a.marked && s.anchor > 0 && s.c.Opens != 0 && r == s.c.Opens
 }
 
 // note keeps the bytes that a later decision may need again.

@@ -42,7 +42,7 @@ type seamCase struct {
 
 func asked(said string) Config {
 	t := strings.TrimRight(said, " \n\t")
-	return Config{Said: []byte(said), Stripped: len(said) - len(t), Manner: Asked, Anchor: min(len(t), 44), Sentinel: "<<NOTHING_MISSING>>"}
+	return Config{Said: []byte(said), Stripped: len(said) - len(t), Manner: Asked, Anchor: min(len(t), 44), Sentinel: "<<NOTHING_MISSING>>", Opens: '→', Closes: '←'}
 }
 
 func prefill(said string) Config {
@@ -94,6 +94,16 @@ var seamCases = []seamCase{
 	{"part of the anchor, long enough", asked(story), "every evening they sat by the fire.", "overlap: " + story + "."},
 	{"part of the anchor, too short", asked(story), "by the fire.", "failed: unanchored"},
 	{"anchor that goes on in the word", asked(story), "nets, and every evening they sat by the fireplace", "anchor: " + story + "place"},
+	{"anchor with the marks of the instruction", asked(story), "→nets, and every evening they sat by the fire← and sang.", "preamble+anchor: " + story + " and sang."},
+	{"with the first of them", asked(story), "→nets, and every evening they sat by the fire and sang.", "preamble+anchor: " + story + " and sang."},
+	{"with them on a line of their own", asked(story), "\n→nets, and every evening they sat by the fire←, and sang.", "preamble+anchor: " + story + ", and sang."},
+	{"with them behind a preamble", asked(story), "Sure, here is the rest:\n\n→nets, and every evening they sat by the fire← and sang.", "preamble+anchor: " + story + " and sang."},
+	{"with them, and nothing more", asked(story), "→nets, and every evening they sat by the fire←", "failed: empty"},
+	{"with them, and the sentinel", asked(story), "→nets, and every evening they sat by the fire← <<NOTHING_MISSING>>", "preamble+sentinel: " + story},
+	{"with them, and misquoted", asked(story), "→nets, and every evening they sit by the fire← and sang", "failed: diverged"},
+	{"arrows that are text", asked("From A"), " → B ← C", "exact: From A → B ← C"},
+	{"an arrow that is text, without a space", asked("From A"), "→B", "exact: From A→B"},
+	{"an arrow behind the anchor that is text", asked("From A"), "From A← B", "whole: From A← B"},
 	{"anchor misquoted", asked(story), "nets, and every evening they sit by the fire and", "failed: diverged"},
 	{"anchor and nothing", asked(story), "nets, and every evening they sat by the fire", "failed: empty"},
 	{"anchor and the sentinel", asked(story), "nets, and every evening they sat by the fire\n<<NOTHING_MISSING>>", "sentinel: " + story},

@@ -10,12 +10,19 @@ type settling struct {
 	kind     Kind
 	cut      int // offset behind the repetition
 	overlap  int
+	closes   rune // what may stand behind the repetition, as it did in the instruction; 0 for nothing
 	lead     []byte
 	solid    bool
 	sentinel sentinel
 }
 
 func (t *settling) add(r rune, raw []byte) {
+	if closes := t.closes; closes != 0 {
+		if t.closes = 0; r == closes {
+			t.cut += len(raw)
+			return
+		}
+	}
 	t.sentinel.add(r, raw)
 	if t.solid = t.solid || !unicode.IsSpace(r); !t.solid {
 		t.lead = append(t.lead, raw...)
@@ -25,6 +32,9 @@ func (t *settling) add(r rune, raw []byte) {
 // begin settles a repetition that ends at cut, reading again what was read behind it.
 func (s *Seam) begin(kind Kind, cut int, a *attempt) {
 	s.settling = &settling{kind: kind, cut: cut, overlap: cut - a.from, sentinel: sentinel{state: dead}}
+	if a.marked {
+		s.settling.closes = s.c.Closes
+	}
 	if s.c.Manner == Asked {
 		s.settling.sentinel = newSentinel(s.c.Sentinel)
 	}

@@ -47,12 +47,12 @@ func (d *decoding) next(b body) ([]byte, error) {
 			}
 			d.hold = false
 			switch {
+			case d.end != nil && d.end != io.EOF:
+				d.finish(d.end) // what the decoder makes of a transfer that broke off says less
 			case err == io.EOF && d.end == nil:
 				d.over = true
 			case err != nil:
 				d.finish(err)
-			case d.end != nil:
-				d.finish(d.end)
 			}
 			continue
 		}
@@ -80,9 +80,9 @@ func (d *decoding) push(p []byte, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hold, d.end = true, err
-	if err == io.EOF {
-		d.d.End()
-	} else if err == nil {
+	if err != nil {
+		d.d.End() // also of a transfer that broke off: what it determined may wait for the end of a block
+	} else {
 		d.d.Push(p)
 	}
 }

@@ -245,6 +245,10 @@ func TestCompressedAnswerEndings(t *testing.T) {
 	_ = z.Flush()
 	flushed := whole.Len()
 	_ = z.Close()
+	var unflushed bytes.Buffer
+	z.Reset(&unflushed)
+	_, _ = io.WriteString(z, "hello")
+	_ = z.Close()
 	const head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
 	for _, tc := range []struct {
 		name, say, want string
@@ -254,6 +258,7 @@ func TestCompressedAnswerEndings(t *testing.T) {
 		{"whole, close-delimited", head + "\r\n" + whole.String(), "hello", 0, true},
 		{"cut, close-delimited: the coding tells what the framing cannot", head + "\r\n" + whole.String()[:flushed], "hello", Truncated, false},
 		{"whole, but the transfer is cut", head + "Content-Length: 999\r\n\r\n" + whole.String(), "hello", Truncated, false},
+		{"the transfer is cut before the checksum: what was said is not lost with it", head + "Content-Length: 999\r\n\r\n" + unflushed.String()[:unflushed.Len()-8], "hello", Truncated, false},
 		{"broken", head + "\r\n" + whole.String()[:flushed] + "\xff\xff\xff\xff\xff\xff\xff\xff", "hello", Corrupt, false},
 		{"not gzip", head + "\r\ndata: {}\n\n", "", Corrupt, false},
 		{"unknown coding passes as it came", "HTTP/1.1 200 OK\r\nContent-Encoding: rot13\r\n\r\nuryyb", "uryyb", 0, true},

@@ -39,12 +39,12 @@ func newFaults(env environment) *cobra.Command {
 			"attempt N, attempt N-M, attempt N+, attempt * or every stream, optionally with\n" +
 			"turn N and model PATTERN. Directives are pass, seam NAME, scenario NAME, pace\n" +
 			"DURATION, variant NAME… or a fault:\n\n  " + strings.Join(faultinject.FaultUsage(), "\n  ") +
-			"\n\nAT is, for instance, after event 20, inside tool-args 2, at byte 700, at start.\n" +
+			"\n\nAT is, for instance, after event 3, inside tool-args 2, at byte 700, at start.\n" +
 			"Scenarios: " + strings.Join(faultinject.ScenarioNames(), ", ") +
 			"\nSeams: " + strings.Join(faultinject.SeamNames(), ", ") +
 			"\nDialects: " + dialectList(),
 		Example: "  unbroken faults                                        # a good provider\n" +
-			"  unbroken faults -e 'attempt 1: rst after event 20'     # each turn breaks once\n" +
+			"  unbroken faults -e 'attempt 1: rst after event 3'      # each turn breaks once\n" +
 			"  unbroken faults -e 'every stream: cut inside tool-args 3 once' --scenario tool\n" +
 			"  unbroken faults --script breaks.fault --target https://api.openai.com",
 		Args: noArgs,

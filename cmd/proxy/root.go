@@ -20,7 +20,7 @@ Without a command it serves. Point an SDK at it:
 const rootExample = `  unbroken                                     # serve, for OpenAI and Anthropic
   unbroken demo                                # see a stream break and heal; no key, no network
   unbroken --upstream local=http://127.0.0.1:8000/v1   # reachable under /u/local/v1
-  unbroken faults -e 'attempt 1: rst after event 20'   # a provider that breaks on purpose`
+  unbroken faults -e 'attempt 1: rst after event 3'    # a provider that breaks on purpose`
 
 func newRoot(env environment) *cobra.Command {
 	root := newServe(env)

@@ -18,9 +18,16 @@ type call struct {
 	closed bool
 }
 
-// waiting reports whether the arguments may still be to come: some hosts send {}
-// as a placeholder, and some open all calls before they fill the first.
-func (c *call) waiting() bool { return c.said == 0 || !c.custom && c.args.Empty() }
+// left reports whether nothing can be to come once the choice goes on to something else.
+// Half an object cannot be left for good: parallel calls may be told by turns. Nor can
+// one without arguments: some hosts open all calls before they fill the first, in an
+// order of their own, and closed too early it would be runnable with {} (DESIGN §3).
+func (c *call) left() bool {
+	return c.said > 0 && (c.custom || c.args.State() == jsonwalk.Complete)
+}
+
+// empty reports whether the arguments are {}, which some hosts send as a placeholder.
+func (c *call) empty() bool { return !c.custom && c.args.Empty() }
 
 // fragment is one element of delta.tool_calls.
 type fragment struct {
@@ -117,7 +124,7 @@ func (l *lane) nextIndex() int {
 }
 
 // ring reads one element of tool_calls.
-func (d *Decoder) ring(l *lane, raw, data []byte) error {
+func (d *Decoder) ring(l *lane, raw []byte) error {
 	f, err := readFragment(raw)
 	if err != nil {
 		return err
@@ -129,22 +136,18 @@ func (d *Decoder) ring(l *lane, raw, data []byte) error {
 		return nil
 	case c == nil:
 		c = d.dial(l, &f)
-	case c.closed && len(words) > 0:
-		// Arguments of a call that was left for another: forwarded, but no longer
-		// anything we can vouch for.
-		d.put(turn.Delta{Kind: turn.Extra, Choice: l.index, Block: c.block, Raw: data})
-		return nil
 	}
 	if len(words) == 0 {
 		return nil
 	}
 	if c.said == 0 {
 		for i := range l.calls {
-			if other := &l.calls[i]; other.block < c.block {
+			if other := &l.calls[i]; other.block < c.block && other.left() {
 				d.hangUp(l, other)
 			}
 		}
 	}
+	d.args = true
 	c.said += len(words)
 	if !c.custom {
 		c.args.PushBody(words)
@@ -153,9 +156,8 @@ func (d *Decoder) ring(l *lane, raw, data []byte) error {
 	return nil
 }
 
-// dial opens a new call and closes those before it, except one that still waits
-// for its arguments: a blank call counts as complete once closed (DESIGN §3), so
-// closing one too early would make it runnable with {}. It closes when the
+// dial opens a new call and closes those that it leaves, but for a placeholder, and the
+// one whose index it takes, which nothing can reach any more. The others close when the
 // arguments of a later one begin, when text follows, or at the finish.
 func (d *Decoder) dial(l *lane, f *fragment) *call {
 	d.still(l)
@@ -163,7 +165,7 @@ func (d *Decoder) dial(l *lane, f *fragment) *call {
 		f.index = l.nextIndex()
 	}
 	for i := range l.calls {
-		if c := &l.calls[i]; !c.waiting() || c.index == f.index {
+		if c := &l.calls[i]; c.left() && !c.empty() || c.index == f.index {
 			d.hangUp(l, c)
 		}
 	}

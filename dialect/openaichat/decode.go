@@ -17,6 +17,7 @@ type Decoder struct {
 	like jsonwalk.Stencil
 	last turn.Delta
 
+	args       bool // the chunk says arguments, which change what is known of their call
 	texts      bool // see Wire
 	identified bool // the head was seen
 	blocks     int  // blocks opened so far
@@ -50,7 +51,7 @@ func (d *Decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
 		return dst, nil
 	}
 	d.like.Forget()
-	d.out = dst
+	d.out, d.args = dst, false
 	err := d.decode(e)
 	out := d.out
 	d.out = nil
@@ -60,7 +61,7 @@ func (d *Decoder) Decode(dst []turn.Delta, e sse.Event) ([]turn.Delta, error) {
 		}
 		return dst, err
 	}
-	if said := out[len(dst):]; len(said) == 1 && said[0].Kind == turn.Text && e.Name == nil {
+	if said := out[len(dst):]; len(said) == 1 && said[0].Kind == turn.Text && e.Name == nil && !d.args {
 		d.last = said[0]
 		d.like.Learn(e.Data, d.last.Text)
 		d.last.Text = nil
@@ -170,7 +171,7 @@ func (d *Decoder) choice(raw []byte, c *chunk, data []byte, failed *bool) (stran
 	if s.calls != nil {
 		e := jsonwalk.Elements(s.calls)
 		for f, ok := e.Next(); ok; f, ok = e.Next() {
-			if err := d.ring(l, f, data); err != nil {
+			if err := d.ring(l, f); err != nil {
 				return false, err
 			}
 		}

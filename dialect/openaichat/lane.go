@@ -56,7 +56,12 @@ func (d *Decoder) flow(l *lane, kind turn.BlockKind, name []byte) int {
 	if l.open >= 0 && l.kind == kind && (kind != turn.Unknown || string(l.name) == string(name)) {
 		return l.open
 	}
-	d.shut(l)
+	d.still(l)
+	for i := range l.calls {
+		if c := &l.calls[i]; c.left() || c.said == 0 {
+			d.hangUp(l, c)
+		}
+	}
 	l.open, l.last, l.kind, l.name = d.blocks, d.blocks, kind, name
 	if kind == turn.Reasoning {
 		l.thought = d.blocks
