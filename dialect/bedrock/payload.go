@@ -14,7 +14,7 @@ type payload struct {
 
 func readPayload(data []byte) (payload, error) {
 	var p payload
-	w := jsonwalk.Members(data)
+	w := jsonwalk.Checked(data)
 	for k, v, ok := w.Next(); ok; k, v, ok = w.Next() {
 		switch string(k) {
 		case "contentBlockIndex":

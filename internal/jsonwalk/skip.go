@@ -32,15 +32,15 @@ func stringEnd(b []byte, i int) int {
 	}
 }
 
-// valueEnd returns the index after the value that starts at b[i], or -1 when none does. Scalars are checked; of objects
-// and arrays only strings and brackets are looked at.
+// valueEnd returns the index after the value that starts at b[i], or -1 when none does. Scalars and strings are checked;
+// of objects and arrays only strings' ends and brackets are looked at.
 func valueEnd(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
 	}
 	switch b[i] {
 	case '"':
-		return stringEnd(b, i)
+		return textEnd(b, i)
 	case '{', '[':
 		return nestedEnd(b, i)
 	case 't':

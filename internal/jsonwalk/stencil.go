@@ -52,7 +52,7 @@ func (s *Stencil) Body(doc []byte) (body []byte, ok bool) {
 	if n == 0 || len(doc) < n+len(s.tail) || !bytes.Equal(doc[:n], s.head) {
 		return nil, false
 	}
-	end := stringEnd(doc, n-1) - 1 // of the body
+	end := textEnd(doc, n-1) - 1 // of the body
 	if end <= n {
 		return nil, false
 	}
