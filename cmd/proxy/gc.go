@@ -14,6 +14,11 @@ const (
 	// with a few streams has a heap of some megabytes, and would collect it a hundred
 	// times a second.
 	headroom = 32 << 20
+	// hurried is how soon behind one another collections are too many: then the heap has
+	// twice the headroom, until they come less often than relaxed. Ten thousand calls a
+	// second cost a tenth less with it.
+	hurried = 500 * time.Millisecond
+	relaxed = 2 * time.Second
 	// slack is that of a large heap, in percent of what is to be looked through. Go's own
 	// 100 % would be half of what five thousand idle streams need; this costs them a
 	// collection of some 60 ms every two seconds.
@@ -53,17 +58,20 @@ func paceGC() {
 		{Name: "/memory/classes/heap/stacks:bytes"},
 	}
 	at := 0
-	var gaveBack time.Time
+	var gaveBack, before time.Time
 	var t tailor
+	room := uint64(headroom)
 	adjust := func() {
 		metrics.Read(read)
 		of := func(i int) uint64 { return read[i].Value.Uint64() }
 		h := heap{live: of(0), stacks: of(1), goal: of(2), free: of(3), unused: of(4), piled: of(5)}
-		if p := h.percent(); p != at {
+		now := time.Now()
+		room = roomFor(room, now.Sub(before))
+		before = now
+		if p := h.percent(room); p != at {
 			at = p
 			debug.SetGCPercent(p)
 		}
-		now := time.Now()
 		if h.wasteful() && now.Sub(gaveBack) > giveBacks {
 			gaveBack = now
 			go debug.FreeOSMemory() // it collects once more, and waits for it
@@ -76,10 +84,21 @@ func paceGC() {
 	afterEachGC(adjust)
 }
 
-// percent is how far the heap may grow beyond what lives, in percent of what is looked
-// through for it: in steps, since each change stops the world for a moment.
-func (h heap) percent() int {
-	p := uint64(headroom) * 100 / max(h.live+h.stacks, 1<<20)
+// roomFor is the headroom to have when a collection came so long behind the one before.
+func roomFor(room uint64, since time.Duration) uint64 {
+	switch {
+	case since < hurried:
+		return 2 * headroom
+	case since > relaxed:
+		return headroom
+	}
+	return room
+}
+
+// percent is how far the heap may grow beyond what lives for that headroom, in percent of
+// what is looked through for it: in steps, since each change stops the world for a moment.
+func (h heap) percent(room uint64) int {
+	p := room * 100 / max(h.live+h.stacks, 1<<20)
 	return max(slack, 1<<(bits.Len64(p)-1))
 }
 

@@ -21,9 +21,32 @@ func TestTheCollectorIsPacedByWhatLives(t *testing.T) {
 		{300 * mb, 100 * mb, 64 * mb, 64 * mb},
 	} {
 		h := heap{live: c.live, stacks: c.stacks}
-		if room := max(c.live+c.stacks, mb) * uint64(h.percent()) / 100; room < c.least || room > c.atMost {
+		if room := max(c.live+c.stacks, mb) * uint64(h.percent(headroom)) / 100; room < c.least || room > c.atMost {
 			t.Errorf("with %d MB and %d MB of stacks the heap grows by %d MB", c.live/mb, c.stacks/mb, room/mb)
 		}
+	}
+}
+
+// Ten thousand calls a second fill 32 MB three times in one: a collection each
+// third of a second. Twice the room comes with haste, and goes when there is none.
+func TestACollectorInHasteHasTwiceTheRoom(t *testing.T) {
+	room := uint64(headroom)
+	for _, c := range []struct {
+		since time.Duration
+		want  uint64
+	}{
+		{time.Minute, headroom},
+		{time.Second, headroom}, // neither
+		{300 * time.Millisecond, 2 * headroom},
+		{700 * time.Millisecond, 2 * headroom}, // what haste becomes with twice the room
+		{3 * time.Second, headroom},
+	} {
+		if room = roomFor(room, c.since); room != c.want {
+			t.Errorf("%d MB behind a collection that came after %v, want %d", room/mb, c.since, c.want/mb)
+		}
+	}
+	if one, two := (heap{live: 4 * mb}).percent(headroom), (heap{live: 4 * mb}).percent(2*headroom); two != 2*one {
+		t.Errorf("twice the room: %d %% for %d", two, one)
 	}
 }
 
