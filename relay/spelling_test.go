@@ -46,7 +46,7 @@ func TestBrokenStringIsNotForTheClient(t *testing.T) {
 						}
 					}
 					replies := []relaytest.Reply{
-						fin(string(numbered(a.begin(one)+a.text(one, said[:len(betweenHead+betweenTail)])+before+broken(spelled)+a.text(one, "lost")+a.end(one, "")))),
+						fin(string(numbered(a.begin(one) + a.text(one, said[:len(betweenHead+betweenTail)]) + before + broken(spelled) + a.text(one, "lost") + a.end(one, "")))),
 						fin(a.begin("two"), a.text("two", repeats), a.text("two", " now"), a.end("two", repeats+" now")),
 					}
 					w := relaytest.World{Dialect: a.d, Config: relay.Config{Anchor: 40, Targets: []relay.Target{{Ability: ability}}}}
