@@ -532,6 +532,45 @@ func TestH2FewerShareWhatDies(t *testing.T) {
 	}
 }
 
+// A stream that its reader leaves says nothing of a connection that takes no further ones: nothing died.
+func TestH2LeavingARetiredConnectionIsNoDeath(t *testing.T) {
+	p := h2peer(t, func(_ int, f *frames) {
+		for n := 1; ; n++ {
+			id, _ := f.request()
+			if id == 0 {
+				return
+			}
+			f.head(id, false, ":status", "200")
+			if n == 2 {
+				_ = f.fr.WriteGoAway(id, http2.ErrCodeNo, nil)
+			}
+		}
+	})
+	c := newClient(t, Config{StreamsPerConn: 8})
+	a, b := open(t, c, p.target("h2c"), post("")), open(t, c, p.target("h2c"), post(""))
+	h, err := c.host(p.target("h2c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := a.body.(*h2body).on
+	for !on.cc.State().Closing {
+		runtime.Gosched()
+	}
+	_ = a.Close()
+	for left := 2; left == 2; {
+		runtime.Gosched()
+		h.mu.Lock()
+		left = on.live
+		h.mu.Unlock()
+	}
+	_ = b.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.room != 8 || on.dead {
+		t.Errorf("%d may share a connection, dead %v", h.room, on.dead)
+	}
+}
+
 // A connection that answers pings and swallows requests (a load balancer in front of a dead server) looks alive for
 // ever. Whoever waited on it in vain leaves it to nobody else: the next request goes out on a fresh one.
 func TestH2DeafConnectionIsLeft(t *testing.T) {

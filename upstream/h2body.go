@@ -65,6 +65,9 @@ func (b *h2body) pump(r io.ReadCloser) {
 		}
 		n, err := r.Read(bufs[i])
 		if whole = err == io.EOF; err != nil && !whole {
+			if b.left() { // what the library says of our own cancel tells nothing of the connection
+				return
+			}
 			err = b.on.failed(err, OpBody, Partial)
 		}
 		if !b.hand(bufs[i][:n], err) || err != nil {
@@ -77,6 +80,13 @@ func (b *h2body) pump(r io.ReadCloser) {
 			size = h2BufferMin
 		}
 	}
+}
+
+// left reports whether the reader has gone.
+func (b *h2body) left() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
 }
 
 // hand offers a chunk, and waits until the buffer of the one before is free. It
