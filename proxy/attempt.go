@@ -187,11 +187,11 @@ func (s *Server) abandon(by *upstream.Client, to *upstream.Target, r upstream.Re
 
 // worded tells how an attempt failed, and which setting names an authority that
 // nobody here has heard of: it is the one thing that can be done about it.
-func worded(e *upstream.Error) string {
-	if unknown := (x509.UnknownAuthorityError{}); errors.As(e, &unknown) {
-		return e.Error() + "; ca_file names a private authority"
+func worded(err error) string {
+	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
+		return err.Error() + "; ca_file names a private authority"
 	}
-	return e.Error()
+	return err.Error()
 }
 
 // endOf tells in relay's words how an attempt ended.

@@ -85,8 +85,11 @@ func (p *pace) trouble(now time.Duration) {
 // one would else be a large part of what was heard in it.
 func (p *pace) troubled() bool {
 	bad := p.bad + p.before.bad
-	return p.bad > 0 && bad > 1 && 5*bad >= p.goods+p.healed+p.bad+p.before.heard
+	return p.bad > 0 && bad > 1 && 5*bad >= p.heard()+p.before.heard
 }
+
+// heard is all that was heard in the tick under way.
+func (p *pace) heard() int { return p.goods + p.healed + p.bad }
 
 // rest says that no repetition is under way, and none waits.
 func (p *pace) rest(now time.Duration) {
@@ -177,7 +180,7 @@ func (p *pace) roll(now time.Duration) {
 	if p.goods+p.bad > 0 {
 		p.ill = p.goods <= p.bad
 	}
-	if p.goods+p.healed+p.bad > 0 {
+	if p.heard() > 0 {
 		p.worse = p.troubled()
 	}
 	if !p.ill {
@@ -186,7 +189,7 @@ func (p *pace) roll(now time.Duration) {
 			p.remember(0)
 		}
 	}
-	p.before.heard, p.before.bad = p.goods+p.healed+p.bad, p.bad
+	p.before.heard, p.before.bad = p.heard(), p.bad
 	if tick > p.tick+1 {
 		p.before.heard, p.before.bad = 0, 0
 	}

@@ -120,10 +120,8 @@ func (p *passing) failed(ctx *fasthttp.RequestCtx, err error) {
 		hangUp(ctx) // the client's body broke off
 	case errors.As(err, &e) && e.Kind == upstream.Invalid:
 		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadRequest, err.Error())
-	case e != nil:
-		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadGateway, worded(e))
 	default:
-		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadGateway, err.Error())
+		p.srv.decline(ctx, p.r.tongue(), fasthttp.StatusBadGateway, worded(err))
 	}
 }
 

@@ -51,12 +51,7 @@ func TestWhiteSpaceBehindASeamIsNewText(t *testing.T) {
 						}
 						w := relaytest.World{Dialect: a.d, Config: relay.Config{Anchor: 40, Targets: []relay.Target{{Ability: kind.ability}}}}
 						replies := []relaytest.Reply{rst(a.begin(one), a.text(one, said)), fin(a.begin("two"), a.text("two", kind.repeats), a.text("two", rest), a.end("two", kind.repeats+rest))}
-						res, err := w.Run([]byte(a.request), func(q relaytest.Request) relaytest.Reply {
-							if q.N > len(replies) {
-								return refusal(400, "{}")
-							}
-							return replies[q.N-1]
-						})
+						res, err := w.Run([]byte(a.request), inTurn(replies))
 						if err != nil || res.Broken != "" || res.End != relay.Clean {
 							t.Errorf("%s, %s, %s: %v %s, ended %v as %s, plans %v", kind.name, name, what, err, res.Broken, res.End, res.Outcome(), res.Plans())
 							continue

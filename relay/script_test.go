@@ -205,6 +205,16 @@ func (w wire) playWith(t *testing.T, c relay.Config, replies ...relaytest.Reply)
 	return w.stage(t, relaytest.World{Config: c}, replies...)
 }
 
+// inTurn answers each attempt with the next of replies, and what is beyond them with a refusal.
+func inTurn(replies []relaytest.Reply) func(relaytest.Request) relaytest.Reply {
+	return func(q relaytest.Request) relaytest.Reply {
+		if q.N > len(replies) {
+			return refusal(400, "{}")
+		}
+		return replies[q.N-1]
+	}
+}
+
 func (w wire) stage(t *testing.T, world relaytest.World, replies ...relaytest.Reply) played {
 	t.Helper()
 	if len(world.Config.Targets) == 0 {
@@ -214,9 +224,8 @@ func (w wire) stage(t *testing.T, world relaytest.World, replies ...relaytest.Re
 	res, err := world.Run([]byte(w.request), func(q relaytest.Request) relaytest.Reply {
 		if q.N > len(replies) {
 			t.Errorf("attempt %d is not in the script: %s", q.N, q.Body)
-			return refusal(400, "{}")
 		}
-		return replies[q.N-1]
+		return inTurn(replies)(q)
 	})
 	if err != nil {
 		t.Fatalf("%v\nclient has %s", err, res.Body)

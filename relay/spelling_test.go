@@ -50,12 +50,7 @@ func TestBrokenStringIsNotForTheClient(t *testing.T) {
 						fin(a.begin("two"), a.text("two", repeats), a.text("two", " now"), a.end("two", repeats+" now")),
 					}
 					w := relaytest.World{Dialect: a.d, Config: relay.Config{Anchor: 40, Targets: []relay.Target{{Ability: ability}}}}
-					res, err := w.Run([]byte(a.request), func(q relaytest.Request) relaytest.Reply {
-						if q.N > len(replies) {
-							return refusal(400, "{}")
-						}
-						return replies[q.N-1]
-					})
+					res, err := w.Run([]byte(a.request), inTurn(replies))
 					if err != nil || res.Broken != "" || res.End != relay.Clean || bytes.Contains(res.Body, []byte(spelled)) {
 						t.Fatalf("%v %s, ended %v as %s, plans %v\n%s", err, res.Broken, res.End, res.Outcome(), res.Plans(), res.Body)
 					}

@@ -88,13 +88,13 @@ func (l *loading) doubt(err error) error {
 }
 
 // misaddressed reports whether something says where to ask, and cannot be read; the file, if
-// nothing outranks it. Any other problem of the configuration is no illness of the process that runs: it refused what was
-// changed for the worse, and goes on. A probe that fails for it would end it, and its streams.
+// nothing outranks it. Any other problem of the configuration is no illness of the process that
+// runs: it refused what was changed for the worse, and goes on. A probe that fails for it would
+// end it, and its streams.
 func (l *loading) misaddressed() bool {
 	return slices.ContainsFunc(l.problems, func(p problem) bool {
 		from := l.origin(keyAdmin).place
-		switch {
-		case p.at.place == "--admin", p.at.place == envPrefix+"ADMIN":
+		if p.at.place == "--admin" || p.at.place == envPrefix+"ADMIN" {
 			return from != p.at.place
 		}
 		return from == "" && p.at.key == keyAdmin && p.at.place != ""

@@ -141,11 +141,7 @@ func (d *Decoder) ring(l *lane, raw []byte) error {
 		return nil
 	}
 	if c.said == 0 {
-		for i := range l.calls {
-			if other := &l.calls[i]; other.block < c.block && other.left() {
-				d.hangUp(l, other)
-			}
-		}
+		d.leave(l, func(other *call) bool { return other.block < c.block && other.left() })
 	}
 	d.args = true
 	c.said += len(words)
@@ -164,11 +160,7 @@ func (d *Decoder) dial(l *lane, f *fragment) *call {
 	if !f.hasIndex {
 		f.index = l.nextIndex()
 	}
-	for i := range l.calls {
-		if c := &l.calls[i]; c.left() && !c.empty() || c.index == f.index {
-			d.hangUp(l, c)
-		}
-	}
+	d.leave(l, func(c *call) bool { return c.left() && !c.empty() || c.index == f.index })
 	kind := turn.Call
 	if f.custom {
 		kind = turn.CustomCall

@@ -57,11 +57,7 @@ func (d *Decoder) flow(l *lane, kind turn.BlockKind, name []byte) int {
 		return l.open
 	}
 	d.still(l)
-	for i := range l.calls {
-		if c := &l.calls[i]; c.left() || c.said == 0 {
-			d.hangUp(l, c)
-		}
-	}
+	d.leave(l, func(c *call) bool { return c.left() || c.said == 0 })
 	l.open, l.last, l.kind, l.name = d.blocks, d.blocks, kind, name
 	if kind == turn.Reasoning {
 		l.thought = d.blocks
@@ -82,8 +78,15 @@ func (d *Decoder) still(l *lane) {
 // shut closes whatever is open in the lane.
 func (d *Decoder) shut(l *lane) {
 	d.still(l)
+	d.leave(l, func(*call) bool { return true })
+}
+
+// leave closes those of the lane's calls.
+func (d *Decoder) leave(l *lane, which func(*call) bool) {
 	for i := range l.calls {
-		d.hangUp(l, &l.calls[i])
+		if c := &l.calls[i]; which(c) {
+			d.hangUp(l, c)
+		}
 	}
 }
 

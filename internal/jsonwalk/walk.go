@@ -60,18 +60,27 @@ func (c *cursor) fail(err error) bool {
 
 // value cuts the value at the cursor.
 func (c *cursor) value() ([]byte, bool) {
-	end := -1
-	if c.strict {
-		end = strictEnd(c.b, c.i, 1)
-	} else {
-		end = valueEnd(c.b, c.i)
-	}
+	end := c.valueEnd()
 	if end < 0 {
 		return nil, c.fail(ErrSyntax)
 	}
 	val := c.b[c.i:end]
 	c.i = end
 	return val, true
+}
+
+func (c *cursor) valueEnd() int {
+	if c.strict {
+		return strictEnd(c.b, c.i, 1)
+	}
+	return valueEnd(c.b, c.i)
+}
+
+func (c *cursor) keyEnd() int {
+	if c.strict {
+		return textEnd(c.b, c.i)
+	}
+	return stringEnd(c.b, c.i)
 }
 
 // Walk is one pass over the members of an object. Copying it copies the position.
@@ -94,12 +103,7 @@ func (w *Walk) Next() (key, val []byte, ok bool) {
 	if c.i == len(c.b) || c.b[c.i] != '"' {
 		return nil, nil, c.fail(ErrSyntax)
 	}
-	end := -1
-	if c.strict {
-		end = textEnd(c.b, c.i)
-	} else {
-		end = stringEnd(c.b, c.i)
-	}
+	end := c.keyEnd()
 	if end < 0 {
 		return nil, nil, c.fail(ErrSyntax)
 	}
